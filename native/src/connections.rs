@@ -173,6 +173,7 @@ impl PacketReader {
             let segment = match self.format.segment(&self.links, text, self.at) {
                 Found::Odd => break,
                 Found::Nothing(next) => {
+                    self.format.take();
                     self.at = next;
                     continue;
                 }
@@ -181,6 +182,7 @@ impl PacketReader {
             if !self.take(py, text, &segment)? {
                 break;
             }
+            self.format.take();
             self.passed = Some(self.begins + self.at as i64);
             self.at = segment.next;
         }

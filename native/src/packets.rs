@@ -64,8 +64,11 @@ pub struct Format {
     is_next_generation: bool,
     interfaces: Vec<Option<Interface>>,
     of: Option<Py<PyList>>,
-    /// The second of the last packet of a pcap; the next one is near it.
-    pub second: i64,
+    /// The second of the last packet of a pcap that was taken; the next one is near it.
+    second: i64,
+    /// The same of the last one that was looked at.
+    seen: i64,
+    has_taken: bool,
 }
 
 impl Format {
@@ -83,13 +86,18 @@ impl Format {
             self.interfaces.push(Interface::read(&list.get_item(number)?));
         }
         let second: Option<i64> = found.getattr(pyo3::intern!(py, "second"))?.extract()?;
-        self.second = second.unwrap_or_default();
+        (self.second, self.has_taken) = (second.unwrap_or_default(), false);
         Ok(self.is_next_generation || second.is_some())
     }
 
-    /// Notes the time of the last packet.
+    /// Notes that the packet that was looked at is taken.
+    pub fn take(&mut self) {
+        (self.second, self.has_taken) = (self.seen, true);
+    }
+
+    /// Gives the time of the last packet that was taken back to Python.
     pub fn note(&self, found: &Bound<'_, PyAny>) -> PyResult<()> {
-        if !self.is_next_generation {
+        if !self.is_next_generation && self.has_taken {
             found.setattr(pyo3::intern!(found.py(), "second"), self.second)?;
             found.setattr(pyo3::intern!(found.py(), "second_before"), self.second)?;
         }
@@ -153,14 +161,8 @@ impl Format {
     /// What the packet that begins here brings.
     pub fn segment(&mut self, links: &Links, text: &[u8], at: usize) -> Found {
         let Some(packet) = self.packet(text, at) else { return Found::Odd };
-        let found = match links.0.get(&packet.link_type) {
-            Some(link) => packet.segment(*link, text),
-            None => Found::Odd,
-        };
-        if !self.is_next_generation && !matches!(found, Found::Odd) {
-            self.second = packet.ts / US as i64;
-        }
-        found
+        self.seen = packet.ts / US as i64;
+        links.0.get(&packet.link_type).map_or(Found::Odd, |link| packet.segment(*link, text))
     }
 }
 

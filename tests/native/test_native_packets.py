@@ -122,6 +122,16 @@ def test_damaged_files_give_the_same_frames(tmp_path_factory, data, file):
     assert same_frames([write(tmp_path_factory, data.draw(damaged(content)), file.name.removesuffix(".gz"))])
 
 
+@pytest.mark.parametrize("packet", [0, 1, 40])
+def test_a_packet_of_another_time_gives_the_same_frames(tmp_path_factory, packet):
+    content = bytearray(gzip.decompress(FILES[1].read_bytes())[:40_000])
+    at = 24
+    for _ in range(packet):
+        at += 16 + int.from_bytes(content[at + 8 : at + 12], "little")
+    content[at + 3] ^= 1
+    assert same_frames([write(tmp_path_factory, bytes(content))])
+
+
 def test_rotated_files_give_the_same_frames(tmp_path):
     content = gzip.decompress(FILES[0].read_bytes())
     at, cuts = 24, [24]
