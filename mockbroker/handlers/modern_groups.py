@@ -9,12 +9,13 @@ Source: KIP-848, KIP-932, KIP-1071; KafkaApis and GroupCoordinatorService, Apach
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from mockbroker.api import Needs
 from mockbroker.call import Call
 from mockbroker.groups.coordinator import check_group_id
 from mockbroker.groups.modern.group import ModernGroup
+from mockbroker.handlers.error_responses import request_error
 from mockbroker.handlers.find_coordinator import check_coordinator
 from mockbroker.handlers.groups import ALL_GROUP_OPERATIONS
 from mockbroker.state.errors import ApiError
@@ -24,6 +25,7 @@ from protocol.error_codes import ErrorCode
 OF_DESCRIBE = Needs(
     group="Describe", topic="Describe", note="without Describe on a topic of the group: TOPIC_AUTHORIZATION_FAILED"
 )
+Response = TypeVar("Response")
 SomeGroup = TypeVar("SomeGroup", bound=ModernGroup[Any])
 
 
@@ -32,6 +34,20 @@ def check_protocol(call: Call, feature: str, protocol: str) -> None:
     protocols = call.cluster.configs.broker(None, "group.coordinator.rebalance.protocols")
     if feature_level(call.cluster, feature) < 1 or protocol not in protocols:
         raise ApiError(ErrorCode.UNSUPPORTED_VERSION)
+
+
+def answered_heartbeat(
+    call: Call, request: Any, response: type[Response], check: Callable[[], None], take: Callable[[], Response]
+) -> Response:
+    """The response that ``take`` makes of a heartbeat that ``check`` accepts, or an error with its message."""
+    make: Any = response
+    try:
+        check()
+        check_coordinator(call, request.group_id)
+        return take()
+    except ApiError as error:
+        message = None if error.code == ErrorCode.NOT_COORDINATOR else request_error(error).message
+        return cast("Response", make(error_code=error.code, error_message=message))
 
 
 def described_groups(

@@ -13,10 +13,9 @@ import msgspec
 from kafka_rack.java import hash_order, string_hash
 from mockbroker.groups.coordinator import Groups
 from mockbroker.groups.kind import GroupTimer, Sender
-from mockbroker.groups.modern.group import check_filled
-from mockbroker.groups.modern.members import JOIN_EPOCH, LEAVE_EPOCH, STATIC_LEAVE_EPOCH, changed
-from mockbroker.state.coordinator_shard import CoordinatorRecord
-from mockbroker.state.errors import ApiError
+from mockbroker.groups.modern.heartbeat import MemberUpdate, check_epoch, check_filled, leave
+from mockbroker.groups.modern.members import JOIN_EPOCH, NO_TIMEOUT, STATIC_LEAVE_EPOCH
+from mockbroker.state.errors import ApiError, invalid_request
 from mockbroker.streams_groups.assigning import RACK_TAGS, assignment_configs, new_targets
 from mockbroker.streams_groups.endpoints import partitions_by_endpoint
 from mockbroker.streams_groups.group import NO_TASKS, UNKNOWN_EPOCH, StreamsGroup, TaskOffsets
@@ -36,7 +35,6 @@ from mockbroker.streams_groups.topology import (
 from protocol.apis.streams_group import StreamsGroupHeartbeatRequest, StreamsGroupHeartbeatResponse
 from protocol.error_codes import ErrorCode
 
-NO_TIMEOUT = -1
 TAGS_VERSION = 1  # of the request: has the status MISSING_CLIENT_TAGS
 Request = StreamsGroupHeartbeatRequest
 Response = StreamsGroupHeartbeatResponse
@@ -46,29 +44,26 @@ def check_heartbeat(beat: Request) -> None:
     """Check the fields of a heartbeat. Raises ApiError: INVALID_REQUEST, STREAMS_INVALID_TOPOLOGY."""
     topology = beat.topology
     if topology is not None and any(one.source_topic_regex for one in topology.subtopologies):
-        raise invalid("Regular expressions for source topics are not supported yet.")
+        raise invalid_request("Regular expressions for source topics are not supported yet.")
     check_filled(beat, "member_id", "group_id", "instance_id", "rack_id")
     if beat.member_epoch == JOIN_EPOCH:
         _check_join(beat)
-    elif beat.member_epoch == STATIC_LEAVE_EPOCH:
-        if beat.instance_id is None:
-            raise invalid("InstanceId can't be null.")
-    elif beat.member_epoch < STATIC_LEAVE_EPOCH:
-        raise invalid(f"MemberEpoch is {beat.member_epoch}, but must be greater than or equal to -2.")
+    problem = f"MemberEpoch is {beat.member_epoch}, but must be greater than or equal to -2."
+    check_epoch(beat, STATIC_LEAVE_EPOCH, problem)
     if len({tasks is None for tasks in owned_by(beat)}) > 1:
-        raise invalid("If one task-type is non-null, all must be non-null.")
+        raise invalid_request("If one task-type is non-null, all must be non-null.")
     if beat.member_epoch != JOIN_EPOCH and topology is not None:
-        raise invalid("Topology can only be provided when (re-)joining.")
+        raise invalid_request("Topology can only be provided when (re-)joining.")
 
 
 def _check_join(beat: Request) -> None:
     if beat.rebalance_timeout_ms == NO_TIMEOUT:
-        raise invalid("RebalanceTimeoutMs must be provided in first request.")
+        raise invalid_request("RebalanceTimeoutMs must be provided in first request.")
     for tasks, name in zip(owned_by(beat), ("ActiveTasks", "StandbyTasks", "WarmupTasks"), strict=True):
         if tasks is None or tasks:
-            raise invalid(f"{name} must be empty when (re-)joining.")
+            raise invalid_request(f"{name} must be empty when (re-)joining.")
     if beat.topology is None:
-        raise invalid("Topology must be non-null when (re-)joining.")
+        raise invalid_request("Topology must be non-null when (re-)joining.")
     for one in beat.topology.subtopologies:
         for topic in one.state_changelog_topics:
             if topic.partitions:
@@ -92,27 +87,28 @@ def take_heartbeat(
     Raises ApiError: GROUP_ID_NOT_FOUND, GROUP_MAX_SIZE_REACHED, UNKNOWN_MEMBER_ID, FENCED_MEMBER_EPOCH,
         FENCED_INSTANCE_ID, UNRELEASED_INSTANCE_ID, INVALID_REQUEST, STREAMS_INVALID_TOPOLOGY.
     """
-    if beat.member_epoch in (LEAVE_EPOCH, STATIC_LEAVE_EPOCH):
+    if beat.member_epoch < JOIN_EPOCH:
         group = groups.get_as(StreamsGroup, beat.group_id)
         if beat.shutdown_application and group.shutdown_by is None:
             group.shutdown_by = beat.member_id
-        group.leave(beat.member_id, beat.instance_id, beat.member_epoch, now_ms)
+        leave(groups, StreamsGroup, beat, now_ms)
         return Response(member_id=beat.member_id, member_epoch=beat.member_epoch, status=[]), group, {}
     group = groups.find_or_make(StreamsGroup, beat.group_id, create=beat.member_epoch == JOIN_EPOCH)
     return _Beat(groups, group, beat, sender, now_ms).taken()
 
 
-class _Beat:
+class _Beat(MemberUpdate[StreamsMember]):
     """A heartbeat that joins or stays."""
 
+    group: StreamsGroup
+
     def __init__(self, groups: Groups, group: StreamsGroup, beat: Request, sender: Sender, now_ms: int) -> None:
-        self.groups, self.group, self.beat, self.sender, self.now_ms = groups, group, beat, sender, now_ms
+        super().__init__(group, now_ms)
+        self.beat, self.sender = beat, sender
         self.joins = beat.member_epoch == JOIN_EPOCH
         self.owned = owned_by(beat)
         self.is_known = groups.find(group.id) is group
-        self.written: list[CoordinatorRecord] = []
         self.statuses: list[Status] = []
-        self.replaced: StreamsMember | None = None
         self.metadata_hash = group.metadata_hash
 
     def taken(self) -> tuple[Response, StreamsGroup, Mapping[str, TopicInfo]]:
@@ -143,9 +139,9 @@ class _Beat:
         epoch = group.epoch
         if recompute or keeps_target:
             epoch += 1
-            self.written.append(group.metadata_record(epoch, self.metadata_hash, validated, configs))
+            self.records.append(group.metadata_record(epoch, self.metadata_hash, validated, configs))
         self._await_first_members()
-        members, targets = self._members_and_targets(member)
+        members, targets = self.members_and_targets(member)
         target_epoch, new = new_targets(
             group,
             epoch,
@@ -153,16 +149,14 @@ class _Beat:
             targets,
             configured,
             configs,
-            self.written,
+            self.records,
             self.statuses,
             self.now_ms,
             keeps_target=keeps_target,
         )
         member = self._reconciled(member, target_epoch, new.get(member.id, NO_TASKS))
         answer = self._answer(before, member, configured, configs)
-        group.write(self.written)
-        self.groups.register(group)
-        group.extend_session(member.id, self.now_ms)
+        self.write(member)
         if not self.is_known:  # Kafka loads a new group from its records, which lack some fields
             group.forget_unrecorded()
         return answer, group, configured.missing
@@ -177,37 +171,28 @@ class _Beat:
         group, beat = self.group, self.beat
         if self.joins and group.static_member(beat.instance_id) is None:
             group.check_capacity(beat.member_id)
-        member, replaced = group.member_of(beat.member_id, beat.instance_id, beat.member_epoch, self._holds_owned)
-        if replaced is not None:
-            member = group.replace_member(replaced, beat.member_id, self.written)
-            self.replaced = replaced if replaced.id != member.id else None
-        return member
+        return self.member(beat.member_id, beat.instance_id, beat.member_epoch, self._holds_owned)
 
     def _holds_owned(self, member: StreamsMember) -> bool:
         return all(holds_all(owned, held) for owned, held in zip(self.owned, member.assigned, strict=True))
 
     def _updated(self, member: StreamsMember) -> StreamsMember:
         beat, endpoint = self.beat, self.beat.user_endpoint
-        changes = {
-            "instance_id": beat.instance_id,
-            "rack": beat.rack_id,
-            "rebalance_timeout_ms": None if beat.rebalance_timeout_ms == NO_TIMEOUT else beat.rebalance_timeout_ms,
-            "topology_epoch": None if beat.topology is None else beat.topology.epoch,
-            "process_id": beat.process_id,
-            "client_tags": None if beat.client_tags is None else {tag.key: tag.value for tag in beat.client_tags},
-            "endpoint": None if endpoint is None else (endpoint.host, endpoint.port),
-            "client_id": self.sender.client_id,
-            "client_host": self.sender.client_host,
-        }
         if self.joins:
             member = replace(member, endpoint=None)
-        return changed(member, changes)
+        return member.after_request(
+            beat,
+            self.sender,
+            topology_epoch=None if beat.topology is None else beat.topology.epoch,
+            client_tags=None if beat.client_tags is None else {tag.key: tag.value for tag in beat.client_tags},
+            endpoint=None if endpoint is None else (endpoint.host, endpoint.port),
+        )
 
     def _has_changed(self, before: StreamsMember, member: StreamsMember) -> bool:
         """True if the member's update requires a new assignment; for a static member only some fields do."""
         if before == member:
             return False
-        self.written.append(self.group.member_record(member))
+        self.records.append(self.group.member_record(member))
         if self.beat.instance_id is None:
             return True
         return counting(before) != counting(member)
@@ -222,10 +207,10 @@ class _Beat:
         if known is None:
             if sent is None:
                 raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)  # unreachable in Kafka's code
-            self.written.append(self.group.record("Topology", sent))
+            self.records.append(self.group.record("Topology", sent))
             return sent
         if sent is not None and sent.epoch >= known.epoch and not are_equal(sent, known):
-            raise invalid("Topology updates are not supported yet.")
+            raise invalid_request("Topology updates are not supported yet.")
         return known
 
     def _configured(self, topology: Topology) -> ConfiguredTopology:
@@ -256,26 +241,13 @@ class _Beat:
         if not group.members and delay_ms > 0 and not group.has_timer(GroupTimer.INITIAL_REBALANCE, ""):
             group.set_timer(GroupTimer.INITIAL_REBALANCE, "", self.now_ms + delay_ms)
 
-    def _members_and_targets(self, member: StreamsMember) -> tuple[dict[str, StreamsMember], dict[str, TaskSet]]:
-        """Members and targets including this heartbeat: a static member has its predecessor's target."""
-        members = {**self.group.members, member.id: member}
-        targets = dict(self.group.targets)
-        if self.replaced is not None:
-            members.pop(self.replaced.id, None)
-            target = targets.pop(self.replaced.id, None)
-            if target is not None:
-                targets[member.id] = target
-        return members, targets
-
     def _reconciled(self, member: StreamsMember, target_epoch: int, target: TaskSet) -> StreamsMember:
         group = self.group
         owned = None if None in self.owned else TaskSet(*(tasks_of(tasks or ()) for tasks in self.owned))
         after = StreamsStep(group, member, target_epoch, target, owned).reconciled()
         if after != member:
-            self.written.append(group.assignment_record(after))
+            self.records.append(group.assignment_record(after))
             group.schedule_revocation(after, self.now_ms)
-        if self.replaced is not None:
-            group.cancel_timers_of(self.replaced.id)
         return after
 
     # the response
@@ -351,10 +323,10 @@ def check_tasks(configured: ConfiguredTopology, owned: OwnedTasks | None) -> Non
         name = one.subtopology_id
         subtopology = configured.subtopologies.get(name)
         if subtopology is None:
-            raise invalid(f"Subtopology {name} does not exist in the topology.")
+            raise invalid_request(f"Subtopology {name} does not exist in the topology.")
         for number in one.partitions:
             if not 0 <= number < subtopology.tasks:
-                raise invalid(
+                raise invalid_request(
                     f"Task {number} for subtopology {name} is invalid."
                     f" Number of tasks for this subtopology: {subtopology.tasks}"
                 )
@@ -366,13 +338,9 @@ def by_task(sent: Iterable[Request.TaskOffset]) -> TaskOffsets:
     for one in sent:
         of_subtopology = found.setdefault(one.subtopology_id, {})
         if one.partition in of_subtopology:
-            raise invalid(
+            raise invalid_request(
                 f"Task offsets contain a duplicate entry for subtopology {one.subtopology_id}"
                 f" and partition {one.partition}."
             )
         of_subtopology[one.partition] = one.offset
     return found
-
-
-def invalid(problem: str) -> ApiError:
-    return ApiError(ErrorCode.INVALID_REQUEST, problem)

@@ -18,9 +18,8 @@ import msgspec
 from kafka_rack.java import hash_order, string_hash
 from mockbroker.api import Errors, Needs, handles
 from mockbroker.call import Call
-from mockbroker.handlers.error_responses import request_error
-from mockbroker.handlers.find_coordinator import check_coordinator, sender_of
-from mockbroker.handlers.modern_groups import OF_DESCRIBE, check_protocol, described_groups
+from mockbroker.handlers.find_coordinator import sender_of
+from mockbroker.handlers.modern_groups import OF_DESCRIBE, answered_heartbeat, check_protocol, described_groups
 from mockbroker.handlers.topics import check_total
 from mockbroker.state.errors import ApiError
 from mockbroker.state.security.access import access_of
@@ -92,25 +91,23 @@ def all_topics(topology: SentTopology) -> list[str]:
 def streams_group_heartbeat(call: Call, request: StreamsGroupHeartbeatRequest) -> StreamsGroupHeartbeatResponse:
     """Join, stay or leave; the response has the member's epoch, its tasks if they changed, and statuses."""
     check_enabled(call)
-    try:
+
+    def check() -> None:
         if request.topology is not None:
             check_topics(request.topology)
         check_heartbeat(request)
-        check_coordinator(call, request.group_id)
+
+    def take() -> StreamsGroupHeartbeatResponse:
         response, group, to_make = take_heartbeat(call.cluster.groups, request, sender_of(call), call.now_ms)
-    except ApiError as error:
-        message = None if error.code == ErrorCode.NOT_COORDINATOR else request_error(error).message
-        return StreamsGroupHeartbeatResponse(error_code=error.code, error_message=message)
-    if to_make:
-        prohibited = topics_not_to_make(call, to_make)
-        if prohibited:
+        if prohibited := topics_not_to_make(call, to_make):
             add_reason(response, f"Unauthorized to CREATE on topics {','.join(prohibited)}")
-        else:
-            failed = creation_errors(call, group, to_make)
-            if failed:
+        elif to_make:
+            if failed := creation_errors(call, group, to_make):
                 add_reason(response, failed)
             make_topics(call, group, to_make.values(), 2 * response.heartbeat_interval_ms)
-    return response
+        return response
+
+    return answered_heartbeat(call, request, StreamsGroupHeartbeatResponse, check, take)
 
 
 def check_topics(topology: SentTopology) -> None:

@@ -15,11 +15,10 @@ from mockbroker.groups.classic.group import CONSUMER_PROTOCOL_TYPE, MEMBER_ID_RE
 from mockbroker.groups.classic.members import PendingJoin, PendingSync, differ, refused_join
 from mockbroker.groups.consumer import migration
 from mockbroker.groups.consumer.group import ConsumerGroup
-from mockbroker.groups.consumer.heartbeat import NO_TIMEOUT, MemberUpdate, check_room, new_member_id
+from mockbroker.groups.consumer.heartbeat import ConsumerUpdate, check_room, new_member_id
 from mockbroker.groups.consumer.members import ConsumerMember
 from mockbroker.groups.kind import GroupTimer, Sender
-from mockbroker.groups.modern.members import MemberState, changed
-from mockbroker.state.coordinator_shard import CoordinatorRecord
+from mockbroker.groups.modern.members import MemberState
 from mockbroker.state.errors import ApiError
 from protocol.apis.classic_group import (
     HeartbeatRequest,
@@ -54,32 +53,27 @@ class ClassicMembers:
             raise ApiError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
         if not request.member_id and instance_id is None and sender.version >= MEMBER_ID_REQUIRED_VERSION:
             return PendingJoin(refused_join(member_id, ErrorCode.MEMBER_ID_REQUIRED))
-        new_records: list[CoordinatorRecord] = []
+        update = ConsumerUpdate(group, now_ms, is_classic=True)
         existing = group.static_member(instance_id)
-        replaced = None
         if instance_id is not None and request.member_id:
-            member = group.check_member(member_id, instance_id)
+            before = group.check_member(member_id, instance_id)
         elif existing is not None:
-            member, replaced = group.replace_member(existing, member_id, new_records), existing
+            before = update.replacing(existing, member_id)
         else:
-            member = group.member_or_new(member_id)
+            before = group.member_or_new(member_id)
         downgrades = existing is not None and migration.may_downgrade_replacing(group, existing)
         subscription = subscription_of(request)
-        update = MemberUpdate(group, member, replaced, new_records, now_ms, is_classic=True)
-        changes = {
-            "instance_id": instance_id,
-            "rack": subscription.rack_id or None,
-            "rebalance_timeout_ms": None
-            if request.rebalance_timeout_ms == NO_TIMEOUT
-            else request.rebalance_timeout_ms,
-            "topics": frozenset(subscription.topics),
-            "expression": "",
-            "client_id": sender.client_id,
-            "client_host": sender.client_host,
-            "classic": migration.classic_metadata(request.session_timeout_ms, request.protocols),
-        }
-        after = update.subscribe(changed(member, changes))
-        owned = list(migration.by_topic_id(subscription.owned_partitions, group.groups.topics).items())
+        after = before.after_request(
+            request,
+            sender,
+            instance_id=instance_id,
+            rack=subscription.rack_id or None,
+            topics=frozenset(subscription.topics),
+            expression="",
+            classic=migration.classic_metadata(request.session_timeout_ms, request.protocols),
+        )
+        after = update.subscribe(before, after)
+        owned = migration.by_topic_id(subscription.owned_partitions, group.groups.topics)
         group.cancel_timer(GroupTimer.JOIN, after.id)
         if downgrades:
             assert existing is not None
@@ -89,8 +83,7 @@ class ClassicMembers:
             migration.downgrade(group, now_ms, joining=after, rebalance=stale)
         else:
             after = update.reconcile(after, *update.assign(after), owned)
-            update.write(after)
-            group.extend_session(after.id, now_ms, request.session_timeout_ms)
+            update.write(after, request.session_timeout_ms)
             group.set_timer(GroupTimer.SYNC, after.id, now_ms + request.rebalance_timeout_ms)
             update.refresh_expressions(sender.may_see)
         return PendingJoin(

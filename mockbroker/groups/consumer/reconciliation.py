@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 
 from mockbroker.groups.consumer.group import ConsumerGroup
@@ -10,12 +9,9 @@ from mockbroker.groups.consumer.members import ConsumerMember, Holding
 from mockbroker.groups.modern.members import NO_HOLDER, Partitions
 from mockbroker.groups.modern.reconciliation import ReconciliationStep
 
-Owned = Iterable[tuple[bytes, Iterable[int]]]
-"""The partitions that a member claims to hold, by topic id."""
-
 
 class ConsumerStep(ReconciliationStep[ConsumerMember]):
-    """One member's next step: ``target`` are Partitions, ``owned`` is a collection of Owned, or None."""
+    """One member's next step: ``target`` are Partitions, ``owned`` too, or None."""
 
     group: ConsumerGroup
     target: Partitions
@@ -23,12 +19,7 @@ class ConsumerStep(ReconciliationStep[ConsumerMember]):
     def still_owns(self, pending: Holding) -> bool:
         if self.owned is None:
             return True
-        return any(
-            partition in pending[topic_id]
-            for topic_id, partitions in self.owned
-            if topic_id in pending
-            for partition in partitions
-        )
+        return any(partitions & pending.get(topic_id, {}).keys() for topic_id, partitions in self.owned.items())
 
     def without_left_topics(self) -> ConsumerMember:
         member, subscribed = self.member, self._subscribed()

@@ -36,13 +36,13 @@ def assign_targets(
     assignor: str,
     epoch: int,
     members: Mapping[str, ModernMember],
-    targets: Mapping[str, Partitions | None],
+    targets: Mapping[str, Partitions],
     *,
     alike: bool = True,
 ) -> dict[str, Partitions]:
     """The target of each member; every member has an entry.
 
-    Topics that do not exist are left out. ``targets`` are the current ones, None for a member without any. ``alike``:
+    Topics that do not exist are left out. ``targets`` are the current ones. ``alike``:
     by the subscription counts, all members subscribe to the same topics; otherwise uniform uses another algorithm, even
     if all members have the same topics. A new member without topics may not be counted yet: then the first member's
     topics are used for all.
@@ -67,7 +67,7 @@ def assign_targets(
             names = existing[own_topics] = sorted(own_topics.intersection(by_name))
         owned = [
             (name, sorted(partitions))
-            for topic_id, partitions in (targets[member_id] or {}).items()
+            for topic_id, partitions in targets.get(member_id, {}).items()
             if (name := topics.name_of(topic_id)) is not None and name in topology.replicas
         ]
         inputs.append(Member(member_id, names, member.rack, member.instance_id, owned))

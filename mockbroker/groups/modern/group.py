@@ -571,11 +571,3 @@ def epoch_name(member: ModernMember) -> str:
 def stale(member: ModernMember, problem: str) -> ApiError:
     """The error for a request with an epoch that is not the member's."""
     return ApiError(ErrorCode.ILLEGAL_GENERATION if member.is_classic else ErrorCode.STALE_MEMBER_EPOCH, problem)
-
-
-def check_filled(request: Any, *names: str) -> None:
-    """Raises ApiError: INVALID_REQUEST, for a text field that is empty or blank; None is accepted."""
-    for name in names:
-        value = getattr(request, name)
-        if value is not None and not value.strip():
-            raise ApiError(ErrorCode.INVALID_REQUEST, f"{name.title().replace('_', '')} can't be empty.")

@@ -11,11 +11,14 @@ from enum import IntEnum
 from functools import cache
 from typing import Any, Self, TypeVar
 
+from mockbroker.groups.kind import Sender
+
 Key = TypeVar("Key")
 
 JOIN_EPOCH = 0
 LEAVE_EPOCH = -1
 STATIC_LEAVE_EPOCH = -2
+NO_TIMEOUT = -1
 NO_HOLDER = -1  # the holder's epoch of a partition without a holder
 
 Partitions = Mapping[bytes, frozenset[int]]
@@ -84,6 +87,16 @@ class ModernMember:
         known = {own: getattr(value, name) for name, own in self._common_with(type(value))}
         return replace(self, **known | others)
 
+    def after_request(self, request: Any, sender: Sender, **others: Any) -> Self:
+        """The member with what it sends, and others; a field that is None, and a time-out of -1, are unchanged."""
+        sent = {own: getattr(request, name) for name, own in self._common_with(type(request))}
+        topics = getattr(request, "subscribed_topic_names", None)
+        sent |= {"id": None, "epoch": None, "topics": None if topics is None else frozenset(topics)} | others
+        if sent.get("rebalance_timeout_ms") == NO_TIMEOUT:
+            del sent["rebalance_timeout_ms"]
+        changes = {name: value for name, value in sent.items() if value is not None}
+        return replace(self, **changes, client_id=sender.client_id, client_host=sender.client_host)
+
     def metadata(self, kind: type[Any]) -> Any:
         """The record of the member's metadata."""
         return self.message(kind, subscribed_topic_names=sorted(self.topics))
@@ -126,11 +139,6 @@ def grouped(partitions: Iterable[tuple[Key, int]]) -> dict[Key, frozenset[int]]:
     for key, number in partitions:
         found.setdefault(key, set()).add(number)
     return {key: frozenset(numbers) for key, numbers in found.items()}
-
-
-def changed(member: SomeMember, changes: Mapping[str, Any], **others: Any) -> SomeMember:
-    """The member with all changes that are not None, and others."""
-    return replace(member, **{name: value for name, value in changes.items() if value is not None}, **others)
 
 
 def partitions_of(messages: Iterable[Any]) -> Partitions:

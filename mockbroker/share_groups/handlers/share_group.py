@@ -11,14 +11,13 @@ from __future__ import annotations
 
 from mockbroker.api import Errors, Needs, handles
 from mockbroker.call import Call
-from mockbroker.handlers.find_coordinator import check_coordinator, sender_of
-from mockbroker.handlers.modern_groups import OF_DESCRIBE, described_groups, described_partitions
+from mockbroker.handlers.find_coordinator import sender_of
+from mockbroker.handlers.modern_groups import OF_DESCRIBE, answered_heartbeat, described_groups, described_partitions
 from mockbroker.share_groups.groups.group import ShareGroup, ShareMember
 from mockbroker.share_groups.groups.heartbeat import check_heartbeat, take_heartbeat
 from mockbroker.share_groups.groups.partitions import begin_subscribed
 from mockbroker.share_groups.handlers.share_acknowledgements import check_enabled, check_member
 from mockbroker.share_groups.share_states import share_of
-from mockbroker.state.errors import ApiError
 from protocol.apis.share_group import (
     ShareGroupDescribeRequest,
     ShareGroupDescribeResponse,
@@ -41,16 +40,14 @@ def share_group_heartbeat(call: Call, request: ShareGroupHeartbeatRequest) -> Sh
     """Join, stay or leave; the response has the member's epoch, and its partitions if they changed."""
     check_enabled(call)
     check_member(request.group_id, request.member_id)
-    try:
-        check_heartbeat(request)
-        check_coordinator(call, request.group_id)
+
+    def take() -> ShareGroupHeartbeatResponse:
         response, group = take_heartbeat(call.cluster.groups, request, sender_of(call), call.now_ms)
-    except ApiError as error:
-        message = None if error.code == ErrorCode.NOT_COORDINATOR else error.message
-        return ShareGroupHeartbeatResponse(error_code=error.code, error_message=message)
-    if group.members:
-        begin_subscribed(group, share_of(call.cluster))
-    return response
+        if group.members:
+            begin_subscribed(group, share_of(call.cluster))
+        return response
+
+    return answered_heartbeat(call, request, ShareGroupHeartbeatResponse, lambda: check_heartbeat(request), take)
 
 
 @handles(ShareGroupDescribeRequest, access=OF_DESCRIBE, errors=Errors(injected="request", words="nothing"))

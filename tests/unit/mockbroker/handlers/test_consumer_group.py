@@ -9,6 +9,8 @@ import pytest
 
 from mockbroker.core.simulation import Simulation
 from mockbroker.groups.consumer.group import ConsumerGroup
+from mockbroker.groups.consumer.heartbeat import take_heartbeat
+from mockbroker.groups.kind import Sender
 from mockbroker.state.brokers.broker import Broker
 from mockbroker.state.cluster import Cluster
 from protocol.apis.api_versions import ApiVersionsRequest
@@ -128,12 +130,10 @@ def test_a_fork_has_the_group_with_its_epoch_and_nobody_in_it(driver):
 def test_a_restart_goes_on_with_the_members_and_what_they_hold():
     cluster = Cluster.create([Broker(0, "a")])
     cluster.replication_control.create("orders", 2, 1)
-    from mockbroker.groups.consumer.heartbeat import ConsumerHeartbeat, take_heartbeat
-
-    joining = {"group_id": GROUP, "epoch": 0, "rebalance_timeout_ms": 10_000, "owned": []}
-    take_heartbeat(cluster.groups, ConsumerHeartbeat(member_id="m1", topics=["orders"], **joining), 0, cluster.rng)
-    take_heartbeat(cluster.groups, ConsumerHeartbeat(member_id="m2", topics=["orders"], **joining), 0, cluster.rng)
-    take_heartbeat(cluster.groups, ConsumerHeartbeat(group_id=GROUP, member_id="m1", epoch=2), 0, cluster.rng)
+    joining = {"rebalance_timeout_ms": 10_000, "topic_partitions": [], "subscribed_topic_names": ["orders"]}
+    for member_id, epoch, fields in (("m1", 0, joining), ("m2", 0, joining), ("m1", 2, {})):
+        beat = ConsumerGroupHeartbeatRequest(group_id=GROUP, member_id=member_id, member_epoch=epoch, **fields)
+        take_heartbeat(cluster.groups, beat, Sender(1, "c", "/h"), 0, cluster.rng)
     after = Cluster.create([Broker(0, "a")], image=cluster.image.copy(), log_store=cluster.log_store, now_ms=500_000)
     before, found = cluster.groups.get(GROUP), after.groups.get(GROUP)
     assert isinstance(before, ConsumerGroup)

@@ -1,0 +1,80 @@
+"""The parts of heartbeats that members of all kinds have in common.
+
+Source: GroupMetadataManager and GroupCoordinatorService, Apache Kafka 4.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, Generic
+
+from mockbroker.groups.modern.group import ModernGroup
+from mockbroker.groups.modern.members import JOIN_EPOCH, SomeMember
+from mockbroker.state.coordinator_shard import CoordinatorRecord
+from mockbroker.state.errors import invalid_request
+
+
+class MemberUpdate(Generic[SomeMember]):
+    """The effect of one request on a member and its group: computed step by step, then written.
+
+    A rejected request changes nothing. ``replaced`` is the static member whose place the member takes, if any.
+    """
+
+    group: ModernGroup[SomeMember]
+
+    def __init__(self, group: ModernGroup[SomeMember], now_ms: int, records: Iterable[CoordinatorRecord] = ()) -> None:
+        self.group, self.now_ms, self.records = group, now_ms, list(records)
+        self.replaced: SomeMember | None = None
+
+    def member(
+        self, member_id: str, instance_id: str | None, epoch: int, holds: Callable[[SomeMember], bool]
+    ) -> SomeMember:
+        """The member before the request. Raises ApiError: those of ``ModernGroup.member_of``."""
+        member, replaced = self.group.member_of(member_id, instance_id, epoch, holds)
+        return member if replaced is None else self.replacing(replaced, member_id)
+
+    def replacing(self, existing: SomeMember, member_id: str) -> SomeMember:
+        """A member that takes the place of a static one."""
+        self.replaced = existing
+        return self.group.replace_member(existing, member_id, self.records)
+
+    def members_and_targets(self, after: SomeMember) -> tuple[dict[str, SomeMember], dict[str, Any]]:
+        """The group's members and targets with this member, which has the target of the one that it replaces."""
+        members, targets = dict(self.group.members), dict(self.group.targets)
+        if self.replaced is not None:
+            members.pop(self.replaced.id, None)
+            if self.replaced.id in targets:
+                targets[after.id] = targets.pop(self.replaced.id)
+        members[after.id] = after
+        return members, targets
+
+    def write(self, after: SomeMember, session_timeout_ms: int | None = None) -> None:
+        """Register the group, write all records, and extend the member's session."""
+        self.group.groups.register(self.group)
+        if self.replaced is not None:
+            self.group.cancel_timers_of(self.replaced.id)
+        self.group.write(self.records)
+        self.group.extend_session(after.id, self.now_ms, session_timeout_ms)
+
+
+def leave(groups: Any, kind: type[ModernGroup[Any]], request: Any, now_ms: int) -> Any:
+    """Remove the member that sent its last heartbeat; returns its group. Raises ApiError."""
+    group = groups.get_as(kind, request.group_id)
+    group.leave(request.member_id, getattr(request, "instance_id", None), request.member_epoch, now_ms)
+    return group
+
+
+def check_filled(request: Any, *names: str) -> None:
+    """Raises ApiError: INVALID_REQUEST, for a text field that is empty or blank; None is accepted."""
+    for name in names:
+        value = getattr(request, name)
+        if value is not None and not value.strip():
+            raise invalid_request(f"{name.title().replace('_', '')} can't be empty.")
+
+
+def check_epoch(request: Any, lowest: int, problem: str = "MemberEpoch is invalid.") -> None:
+    """Raises ApiError: INVALID_REQUEST, for an epoch that is too low, or requires an instance id that is missing."""
+    if request.member_epoch < lowest:
+        raise invalid_request(problem)
+    if request.member_epoch < JOIN_EPOCH - 1 and request.instance_id is None:
+        raise invalid_request("InstanceId can't be null.")
