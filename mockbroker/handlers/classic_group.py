@@ -63,8 +63,8 @@ def when_answered(parked: PendingAnswer[Answer], version: int) -> Answer | Wait:
     answer = parked.answer
     if answer is None:
         return Wait(until_ms=None, on=(parked,), then=lambda _: when_answered(parked, version))
-    if isinstance(answer, JoinGroupResponse) and version < NULL_PROTOCOL_VERSION:
-        answer.protocol_name = answer.protocol_name or ""
+    if isinstance(answer, JoinGroupResponse) and not answer.protocol_name:
+        answer.protocol_name = None if version >= NULL_PROTOCOL_VERSION else ""
     return answer
 
 
