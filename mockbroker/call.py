@@ -58,6 +58,11 @@ class ProducedPart(Struct, frozen=True, gc=False):
         return int(self.entry.error_code)
 
     @property
+    def is_done(self) -> bool:
+        """True if the records were written; with acks=0 to a real broker, if they were sent."""
+        return self.end_offset >= 0 or (self.acks == NO_ACKS and not self.error_code)
+
+    @property
     def records(self) -> int:
         """The number of records that were appended, 0 if unknown."""
         base_offset: int = self.entry.base_offset
@@ -85,6 +90,11 @@ class FetchedPart(Struct, frozen=True, gc=False):
     high_watermark: int
 
     @property
+    def is_done(self) -> bool:
+        """True if the reader was served, be it without new records; False if it was redirected."""
+        return not self.error_code and self.preferred_replica < 0
+
+    @property
     def records(self) -> int:
         """The number of offsets of the records."""
         return self.next_offset - self.first_offset if self.size_bytes else 0
@@ -93,6 +103,7 @@ class FetchedPart(Struct, frozen=True, gc=False):
 Part = ProducedPart | FetchedPart
 Response = Any
 NO_API = -1
+NO_ACKS = 0
 UNCOUNTED_APIS = frozenset({6})
 """UpdateMetadata, from a controller to its brokers: its size grows with the cluster."""
 

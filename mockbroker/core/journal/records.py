@@ -112,25 +112,16 @@ class CallRecord(Struct, frozen=True, gc=False):
     leader_racks: LeaderRacks
 
     @property
-    def produced(self) -> list[ProducedPart]:
-        """The parts of a Produce."""
-        return [part for part in self.parts if isinstance(part, ProducedPart)]
-
-    @property
-    def fetched(self) -> list[FetchedPart]:
-        """The parts of a fetch."""
-        return [part for part in self.parts if isinstance(part, FetchedPart)]
-
-    @property
     def written(self) -> list[ProducedPart]:
         """The parts of a Produce that was answered."""
-        return self.produced if self.response_bytes else []
+        return [part for part in self.parts if isinstance(part, ProducedPart)] if self.response_bytes else []
 
     @property
     def read(self) -> list[FetchedPart]:
         """The parts of a consumer's Fetch that was answered."""
-        is_answered = self.api_key == FETCH and self.response_bytes and self.replica_id == NO_REPLICA
-        return self.fetched if is_answered else []
+        if self.api_key != FETCH or not self.response_bytes or self.replica_id != NO_REPLICA:
+            return []
+        return [part for part in self.parts if isinstance(part, FetchedPart)]
 
 
 def observed(outcome: Outcome) -> Observed:

@@ -14,16 +14,17 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kafka_rack.diskless import ZONE_KEYS
+from kafka_rack.locality.client_location import locate_client
+from kafka_rack.locality.reasons import Facts, LocalityVerdict, judge
 from kafka_rack.writers import can_partition_by_rack
 from kafka_rack.zones import zone_in_client_id
-from mockbroker.call import Ending, FetchedPart, ProducedPart
+from mockbroker.call import Ending, FetchedPart, Part, ProducedPart
 from mockbroker.core.journal.entry import LENGTH_BYTES, NO_TOPICS, JournalEntry, Share
 from mockbroker.core.journal.records import (
     FETCH,
     NO_REPLICA,
     PRODUCE,
     CallRecord,
-    LeaderRacks,
     ObservedClient,
     facts_of_read,
     facts_of_write,
@@ -34,11 +35,9 @@ from protocol.registry import APIS
 
 if TYPE_CHECKING:
     from kafka_rack.locality.rack_rules import RackRules
-    from kafka_rack.locality.reasons import LocalityVerdict
     from mockbroker.state.cluster import Cluster
 
 REQUEST, CLIENT_ID, LISTENER, CONNECTION, CLIENT = "request", "client.id", "listener", "connection", "client"
-NO_ACKS = 0
 REPLICA, BROKER, RACKS_FILE = "replica", "broker", "racks_file"
 NAMED_IN_REQUESTS_FOR_DISKLESS = {CLIENT_ID: "client_id"}
 """The source of a rack here -> its name in ``kafka_rack.locality``, if they differ."""
@@ -47,7 +46,7 @@ AMONG_BROKERS = frozenset({4, 5, 6, 7, 27, 56, 58, 62, 63, 67, 73})
 MAX_CLIENTS = 10_000
 """The limit of client ids with addresses whose racks are stored."""
 MAX_VERDICTS = 10_000
-Judged = Callable[..., "LocalityVerdict"]
+Judged = Callable[..., LocalityVerdict]
 """``Verdicts.verdict`` for some bytes of one call; takes the facts of ``kafka_rack.locality``."""
 
 
@@ -102,29 +101,20 @@ class Verdicts:
         locality = locality_of(place.rack, client.broker_rack)
         judged = partial(self.verdict, record, place, category, cluster)
         shares: list[Share] = []
-        traffic: dict[str, int] | None = None
-        redirects: dict[str, list[int]] | None = None
-        groups: tuple[str, ...] = ()
         topics: Mapping[str, tuple[int, ...]]
+        traffic: dict[str, int] | None = None
         if record.observed is not None:
             (topics, groups, _), errors, _ = record.observed
         else:
             errors = error_names(part.error_code for part in record.parts)
-            if record.api_key == PRODUCE:
-                produced = record.produced
-                topics, traffic = topics_produced(produced), written(produced)
-                if category != "other":
-                    logs = cluster if locality == "cross" else None
-                    shares = [share_produced(judged, part, record.leader_racks, place, logs) for part in produced]
-            else:
-                fetched = record.fetched
-                topics, groups = topics_wanted(record, cluster), groups_of(record)
-                traffic, redirects = read(fetched), redirects_of(fetched)
-                if category != "other":
-                    shares = [share_fetched(judged, part, record.api_key, cluster, place) for part in fetched]
+            topics, groups, traffic = topics_of(record, cluster), groups_of(record), transferred(record.parts)
+            if category != "other":
+                logs = cluster if locality == "cross" else None  # if the keys of records matter
+                shares = [share_of(judged, record, part, place, cluster, logs) for part in record.parts]
         if not shares:
+            verdict = judged(whole=category != "consume")
             sizes = frame_sizes(record) if category == "other" else (0, 0)
-            shares = [share_of(judged(whole=category != "consume"), None, None, *sizes, 0)]
+            shares = [Share(None, None, *sizes, 0, verdict.reason, verdict.avoidable, verdict.detail)]
         most = max(shares, key=attrgetter("bytes")) if locality != "local" else NO_REASON
         return JournalEntry(
             record.at_ms,
@@ -139,7 +129,7 @@ class Verdicts:
             record.request_bytes,
             record.response_bytes,
             traffic,
-            redirects,
+            redirects_of(record.parts),
             place.source,
             record.ending.value,
             record.reason,
@@ -197,8 +187,6 @@ class Verdicts:
         key = (category, *place, client.broker_rack, fetch_version, racks, *facts.items())
         found = self.found.get(key)
         if found is None:
-            from kafka_rack.locality.reasons import Facts, judge
-
             if len(self.found) > MAX_VERDICTS:
                 self.found.clear()
             found = judge(
@@ -224,27 +212,19 @@ NO_REASON = Share(None, None, 0, 0, 0)
 
 
 def share_of(
-    verdict: LocalityVerdict, topic: str | None, partition: int | None, sent: int, answered: int, records: int
+    judged: Judged, record: CallRecord, part: Part, place: ClientPlace, cluster: Cluster | None, logs: Cluster | None
 ) -> Share:
-    return Share(topic, partition, sent, answered, records, verdict.reason, verdict.avoidable, verdict.detail)
-
-
-def share_produced(
-    judged: Judged, part: ProducedPart, leader_racks: LeaderRacks, place: ClientPlace, logs: Cluster | None
-) -> Share:
-    """The share of a partition that was written; ``logs`` has its records, if their keys matter."""
-    keyed = None if part.isr is None else has_keys(logs, part)
-    verdict = judged(**facts_of_write(part.isr, leader_racks.get(part.topic, frozenset()), place.rack, keyed))
-    return share_of(verdict, part.topic, part.partition, part.size_bytes, 0, part.size_bytes)
-
-
-def share_fetched(
-    judged: Judged, part: FetchedPart, api_key: int, cluster: Cluster | None, place: ClientPlace
-) -> Share:
-    """The share of a partition that was read."""
-    redirected = part.preferred_replica >= 0
-    verdict = judged(**facts_of_read(api_key, part.isr, cluster, place.rack, redirected=redirected))
-    return share_of(verdict, part.topic, part.partition, 0, part.size_bytes, part.size_bytes)
+    """The share of a partition that was written or read; ``logs`` has its records, if their keys matter."""
+    size = part.size_bytes
+    if isinstance(part, ProducedPart):
+        sizes, leaders = (size, 0), record.leader_racks.get(part.topic, frozenset())
+        keyed = None if part.isr is None else has_keys(logs, part)
+        facts = facts_of_write(part.isr, leaders, place.rack, keyed)
+    else:
+        sizes, redirected = (0, size), part.preferred_replica >= 0
+        facts = facts_of_read(record.api_key, part.isr, cluster, place.rack, redirected=redirected)
+    verdict = judged(**facts)
+    return Share(part.topic, part.partition, *sizes, size, verdict.reason, verdict.avoidable, verdict.detail)
 
 
 def locality_of(client_rack: str | None, broker_rack: str | None) -> str:
@@ -267,8 +247,6 @@ def category_of(record: CallRecord) -> str:
 
 def place_filed(found: ClientPlace, rules: RackRules, client: ObservedClient, cluster: Cluster | None) -> ClientPlace:
     """The place of a client by the racks file, if it names no rack, or a rack that no broker has."""
-    from kafka_rack.locality.client_location import locate_client
-
     racks = frozenset(cluster.liveness.racks()) if cluster is not None else frozenset()
     filed = locate_client(found.rack, found.source, rules, client.client_id, client.address, racks)
     return found._replace(rack=filed.rack, source=filed.known_from, detail=filed.conflict)
@@ -287,40 +265,27 @@ def frame_sizes(record: CallRecord) -> tuple[int, int]:
     return (sent + LENGTH_BYTES if sent else 0, answered + LENGTH_BYTES if answered else 0)
 
 
-def topics_produced(parts: Sequence[ProducedPart]) -> dict[str, tuple[int, ...]]:
-    found: dict[str, tuple[int, ...]] = {}
-    for part in parts:
-        if part.topic:
-            found[part.topic] = (*found.get(part.topic, ()), part.partition)
-    return found
+def topics_of(record: CallRecord, cluster: Cluster | None) -> Mapping[str, tuple[int, ...]]:
+    """The partitions that a call names; of a fetch in a session, all that the session has."""
+    names = {part.topic_id: part.topic for part in record.parts}
+    found: dict[str, dict[int, None]] = {}
+    named: list[tuple[str | bytes | None, int]] = [(one.topic, one.index) for one in record.wanted]
+    for key, index in named or [(part.topic, part.partition) for part in record.parts]:
+        name = names.get(key) if isinstance(key, bytes) else key
+        if isinstance(key, bytes) and cluster is not None and (topic := cluster.topic_by_id.get(key)) is not None:
+            name = topic.name
+        if name:
+            found.setdefault(name, {})[index] = None
+    return {name: tuple(indexes) for name, indexes in found.items()} if found else NO_TOPICS
 
 
-def written(parts: Sequence[ProducedPart]) -> dict[str, int]:
-    """The record bytes of each topic that was written; with acks=0 to a real broker, those that were sent."""
+def transferred(parts: Sequence[Part]) -> dict[str, int]:
+    """The record bytes of each topic that was written or served, 0 if there were no new records."""
     found: dict[str, int] = {}
     for part in parts:
-        if part.end_offset >= 0 or (part.acks == NO_ACKS and not part.error_code):
+        if part.topic is not None and part.is_done:
             found[part.topic] = found.get(part.topic, 0) + part.size_bytes
     return found
-
-
-def topics_wanted(record: CallRecord, cluster: Cluster | None) -> Mapping[str, tuple[int, ...]]:
-    """The partitions that a fetch requests; in a session, all that the session has."""
-    names = {part.topic_id: part.topic for part in record.fetched if part.topic is not None}
-    found: dict[str, dict[int, None]] = {}
-    for wanted in record.wanted:
-        key = wanted.topic
-        if isinstance(key, bytes):
-            topic = cluster.topic_by_id.get(key) if cluster is not None else None
-            name = topic.name if topic is not None else names.get(key)
-        else:
-            name = key
-        if name is not None:
-            found.setdefault(name, {})[wanted.index] = None
-    for part in () if record.wanted else record.fetched:
-        if part.topic is not None:
-            found.setdefault(part.topic, {})[part.partition] = None
-    return {name: tuple(indexes) for name, indexes in found.items()} if found else NO_TOPICS
 
 
 def groups_of(record: CallRecord) -> tuple[str, ...]:
@@ -329,20 +294,11 @@ def groups_of(record: CallRecord) -> tuple[str, ...]:
     return tuple(dict.fromkeys(group for group in groups if group is not None))
 
 
-def read(parts: Sequence[FetchedPart]) -> dict[str, int]:
-    """The record bytes of each topic that was served, 0 if there were no new records."""
-    found: dict[str, int] = {}
-    for part in parts:
-        if part.topic is not None and not part.error_code and part.preferred_replica < 0:
-            found[part.topic] = found.get(part.topic, 0) + part.size_bytes
-    return found
-
-
-def redirects_of(parts: Sequence[FetchedPart]) -> dict[str, list[int]] | None:
+def redirects_of(parts: Sequence[Part]) -> dict[str, list[int]] | None:
     """The brokers that readers were redirected to, by topic; None if no reader was."""
     found: dict[str, list[int]] = {}
     for part in parts:
-        if part.topic is not None and part.preferred_replica >= 0:
+        if isinstance(part, FetchedPart) and part.topic is not None and part.preferred_replica >= 0:
             found.setdefault(part.topic, []).append(part.preferred_replica)
     return found or None
 
