@@ -77,11 +77,7 @@ class BlockingFaults(ThreadView[Faults]):
 
     def __getitem__(self, fault_id: str) -> BlockingFaultHandle:
         """The fault of this id. Raises KeyError: none is set."""
-        return self.get(fault_id)
-
-    def get(self, fault_id: str) -> BlockingFaultHandle:
-        """The fault of this id. Raises KeyError: none is set."""
-        return self._wrapped([self._look(lambda faults: faults.get(fault_id))])[0]
+        return self._wrapped([self._look(lambda faults: faults[fault_id])])[0]
 
     def add(
         self,

@@ -109,7 +109,7 @@ class FaultHandle:
 
 
 class Faults:
-    """The faults of one cluster, in the order in which they were set.
+    """The faults of one cluster, in the order in which they were set; ``faults["slow"]`` is the one of this id.
 
     Args:
         path: the path of the calls that they act on.
@@ -145,8 +145,6 @@ class Faults:
     def __getitem__(self, fault_id: str) -> FaultHandle:
         """The fault of this id. Raises KeyError: none is set."""
         return self._active[fault_id]
-
-    get = __getitem__
 
     def add(
         self,

@@ -79,7 +79,7 @@ def test_faults_are_set_counted_and_taken_back_from_another_thread():
         assert client.ask().topics[0].error_code == 0
         assert "fault-1" not in cluster.faults
         with pytest.raises(KeyError):
-            cluster.faults.get("fault-1")
+            cluster.faults["fault-1"]
         with pytest.raises(FaultError, match=r"effect\.delay_ms: expected a whole number"):
             cluster.faults.add(effect={"delay_ms": "long"})
         with pytest.raises(FaultError, match=r"\[1\]\.effect: expected exactly one of"):

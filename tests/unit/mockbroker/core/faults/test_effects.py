@@ -410,13 +410,13 @@ def test_faults_are_found_by_id_listed_in_order_and_removed(sim):
     second = sim.faults.add({"id": "b", "effect": {"delay_ms": 1}})
     third = sim.faults.add(effect={"delay_ms": 1})
     assert [handle.id for handle in sim.faults] == ["fault-1", "b", "fault-2"]
-    assert (sim.faults["b"], sim.faults.get("fault-2")) == (second, third)
+    assert (sim.faults["b"], sim.faults["fault-2"]) == (second, third)
     sim.faults.remove("fault-1")
     assert not first.is_active
     assert [handle.id for handle in sim.faults] == ["b", "fault-2"]
     for missing in ("fault-1", "nothing"):
         with pytest.raises(KeyError, match=missing):
-            sim.faults.get(missing)
+            sim.faults[missing]
         with pytest.raises(KeyError, match=missing):
             sim.faults.remove(missing)
     sim.faults.clear()
