@@ -25,7 +25,7 @@ from mockbroker.state.configs.definitions import (
     names,
     topic_synonyms,
 )
-from mockbroker.state.configs.effective import ALL_BROKERS, LISTENER_PREFIX, ClusterConfigs, ConfigSource
+from mockbroker.state.configs.effective import ALL_BROKERS, LISTENER_PREFIX, ClusterConfigs, ConfigSource, Layer
 from mockbroker.state.configs.values import ConfigType, text_of
 
 if TYPE_CHECKING:
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 
 SOURCES = {TOPIC: ConfigSource.TOPIC, GROUP: ConfigSource.GROUP, CLIENT_METRICS: ConfigSource.CLIENT_METRICS}
 OUR_PREFIXES = ("replica.placer.",)
-
-Synonym = tuple[str, str | None, ConfigSource]
 
 
 @dataclass(slots=True)
@@ -45,7 +43,7 @@ class DescribedConfig:
     value: str | None
     source: ConfigSource
     type: ConfigType
-    synonyms: list[Synonym]
+    synonyms: list[Layer]
     is_sensitive: bool = False
     is_read_only: bool = False
     definition: ConfigDefinition | None = None
@@ -63,7 +61,7 @@ def resource_configs(configs: ClusterConfigs, broker: Broker, kind: str, resourc
         value = found.parse(own[name], in_range=False) if is_set else configs.default(kind, name, broker.id)
         if found.is_internal and not is_set and (kind == GROUP or value == found.default):
             continue
-        synonyms: list[Synonym] = [(name, text_of(value), SOURCES[kind])] if is_set else []
+        synonyms: list[Layer] = [(name, text_of(value), SOURCES[kind])] if is_set else []
         nearest = group_synonym(name) if kind == GROUP else next((one for one, _ in topic_synonyms(name)), None)
         if nearest is not None and kind != CLIENT_METRICS:
             synonyms += of_broker(configs, broker, nearest, broker_synonyms(nearest))
@@ -74,9 +72,8 @@ def resource_configs(configs: ClusterConfigs, broker: Broker, kind: str, resourc
 
 def broker_configs(configs: ClusterConfigs, broker: Broker) -> Iterator[DescribedConfig]:
     """A broker's own configs."""
-    facts = started_with(configs, broker)
     own = configs.own(BROKER, str(broker.id))
-    given = {*facts, *own, *configs.own(BROKER, ALL_BROKERS)}
+    given = {*configs.static(broker.id), *own, *configs.own(BROKER, ALL_BROKERS)}
     for name in sorted({*filter(partial(configs.has, BROKER), names(BROKER)), *given}):
         found = find_definition(BROKER, name)
         if found is None or not found.is_internal or name in given:
@@ -102,13 +99,10 @@ def effective_topic_configs(configs: ClusterConfigs, own: Mapping[str, Any]) -> 
         found = definition(TOPIC, name)
         if found.is_internal and name not in own:
             continue
-        if name in own:
-            value, source = text_of(own[name]), ConfigSource.TOPIC
-        else:
-            value = text_of(configs.topic_default(name))
-            synonyms = [synonym for synonym, _ in topic_synonyms(name)]
-            source = next((one for one, *_ in configs.layers(synonyms, None)), ConfigSource.DEFAULT)
-        yield DescribedConfig(name, value, source, found.type, [], definition=found)
+        synonyms = [synonym for synonym, _ in topic_synonyms(name)]
+        layers = [(name, None, ConfigSource.TOPIC)] if name in own else list(configs.layers(synonyms, None))
+        value = text_of(own[name] if name in own else configs.topic_default(name))
+        yield DescribedConfig(name, value, source_of(layers), found.type, [], definition=found)
 
 
 # parts
@@ -141,19 +135,14 @@ def broker_config(
 
 def of_broker(
     configs: ClusterConfigs, broker: Broker, name: str, synonyms: Sequence[str], *, hidden: bool = False
-) -> list[Synonym]:
+) -> list[Layer]:
     """The values of a broker's config by source, from the config's own name on: Kafka omits earlier synonyms."""
-    facts = started_with(configs, broker)
-    found: list[Synonym] = [
-        (at, text, source)
-        for source, at, text in configs.layers(synonyms, broker.id)
-        if source is not ConfigSource.STATIC_BROKER
+    found = list(configs.layers(synonyms, broker.id))
+    found += [
+        (one.name, text_of(one.default), ConfigSource.DEFAULT)
+        for one in map(partial(find_definition, BROKER), synonyms)
+        if one is not None and one.default is not None and one.name not in dynamic_only_names()
     ]
-    found += [(at, facts[at], ConfigSource.STATIC_BROKER) for at in synonyms if at in facts]
-    for at in synonyms:
-        one = find_definition(BROKER, at)
-        if one is not None and one.default is not None and at not in dynamic_only_names():
-            found.append((at, text_of(one.default), ConfigSource.DEFAULT))
     first = next((index for index, one in enumerate(found) if one[0] == name), len(found))
     return [(at, None if hidden else text, source) for at, text, source in found[first:]]
 
@@ -167,22 +156,5 @@ def synonyms_of(name: str) -> tuple[str, ...]:
     return (name, without_listener(name, of_mechanism=False))
 
 
-def source_of(synonyms: Sequence[Synonym]) -> ConfigSource:
+def source_of(synonyms: Sequence[Layer]) -> ConfigSource:
     return synonyms[0][2] if synonyms else ConfigSource.DEFAULT
-
-
-def started_with(configs: ClusterConfigs, broker: Broker) -> dict[str, str]:
-    """A broker's static configs: the cluster's settings, and its own."""
-    settings = configs.cluster.settings
-    found = {name: text for name in sorted(settings) if (text := configs.static(name)) is not None}
-    found.update(broker.settings)
-    found["node.id"] = found["broker.id"] = str(broker.id)
-    if broker.rack is not None:
-        found["broker.rack"] = broker.rack
-    listeners = ",".join(f"{one.name}://{one.host}:{one.port}" for one in broker.listeners)
-    found.setdefault("listeners", listeners)
-    found["advertised.listeners"] = listeners
-    if configs.cluster.support.is_kraft:
-        found.setdefault("process.roles", "broker,controller")
-        found.setdefault("controller.listener.names", "CONTROLLER")
-    return found

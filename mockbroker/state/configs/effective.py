@@ -16,7 +16,6 @@ from mockbroker.state.configs.definitions import (
     CLIENT_METRICS,
     GROUP,
     TOPIC,
-    broker_synonyms,
     definition,
     find_definition,
     group_synonym,
@@ -56,6 +55,10 @@ class ConfigSource(IntEnum):
     DYNAMIC_BROKER_LOGGER = 6
     CLIENT_METRICS = 7
     GROUP = 8
+
+
+Layer = tuple[str, str | None, ConfigSource]
+"""A config's name or synonym, its value there as text, and the source of the value."""
 
 
 def own_name(listener: str, name: str) -> str:
@@ -115,12 +118,13 @@ class ClusterConfigs:
     def has(self, kind: str, name: str) -> bool:
         """True if brokers have such a config: an emulated release has no later ones."""
         release = self.cluster.release
-        if release is None or find_definition(kind, name) is None:
-            return find_definition(kind, name) is not None
+        exists = find_definition(kind, name) is not None
+        if release is None or not exists or not self.cluster.support.is_kraft:
+            return exists
         from mockbroker.state.releases import is_since
 
         line = line_of(kind, name)
-        return line == "4.0" or not self.cluster.support.is_kraft or is_since(release, line)
+        return line == "4.0" or is_since(release, line)
 
     # sources
 
@@ -128,7 +132,7 @@ class ClusterConfigs:
         """The configs set on a resource at run time, as text by name; for all brokers with Kafka's own."""
         found: Mapping[str, str] = self.cluster.image.configs.get((RESOURCE_TYPES[kind], resource), {})
         if kind == BROKER and resource == ALL_BROKERS and MIN_INSYNC_REPLICAS not in found and self.keeps_min_isr:
-            return {**found, MIN_INSYNC_REPLICAS: self.static(MIN_INSYNC_REPLICAS) or "1"}
+            return {**found, MIN_INSYNC_REPLICAS: self.static().get(MIN_INSYNC_REPLICAS, "1")}
         return found
 
     def resources(self, kind: str) -> list[str]:
@@ -143,24 +147,35 @@ class ClusterConfigs:
 
         return feature_level(self.cluster, "eligible.leader.replicas.version") > 0
 
-    def static(self, name: str) -> str | None:
-        """A static config of brokers as text; None if not set."""
+    def static(self, broker_id: int | None = None) -> dict[str, str]:
+        """The static configs of brokers as text: the cluster's settings, and with an id that broker's own."""
         settings = self.cluster.settings
-        if name in settings.given_names or (name in DIFFERENT_DEFAULTS and settings[name] == DEFAULTS[name]):
-            return text_of(settings[name])
-        return None
+        given = {name for name in DIFFERENT_DEFAULTS if settings[name] == DEFAULTS[name]} | settings.given_names
+        found = {name: text for name in sorted(given) if (text := text_of(settings[name])) is not None}
+        broker = None if broker_id is None else self.cluster.brokers.get(broker_id)
+        if broker is None:
+            return found
+        found.update(broker.settings)
+        found["node.id"] = found["broker.id"] = str(broker.id)
+        if broker.rack is not None:
+            found["broker.rack"] = broker.rack
+        listeners = ",".join(f"{one.name}://{one.host}:{one.port}" for one in broker.listeners)
+        found.setdefault("listeners", listeners)
+        found["advertised.listeners"] = listeners
+        if self.cluster.support.is_kraft:
+            found.setdefault("process.roles", "broker,controller")
+            found.setdefault("controller.listener.names", "CONTROLLER")
+        return found
 
-    def layers(self, names: Sequence[str], broker_id: int | None) -> Iterator[tuple[ConfigSource, str, str]]:
-        """The values of a broker config under any of its names: source, name and text, highest precedence first."""
-        if broker_id is not None:
-            own = self.own(BROKER, str(broker_id))
-            yield from ((ConfigSource.DYNAMIC_BROKER, name, own[name]) for name in names if name in own)
-        shared = self.own(BROKER, ALL_BROKERS)
-        yield from ((ConfigSource.DYNAMIC_DEFAULT_BROKER, name, shared[name]) for name in names if name in shared)
-        for name in names:
-            text = self.static(name)
-            if text is not None:
-                yield ConfigSource.STATIC_BROKER, name, text
+    def layers(self, names: Sequence[str], broker_id: int | None) -> Iterator[Layer]:
+        """The values of a broker config that are set under any of its names, highest precedence first."""
+        of_broker = {} if broker_id is None else self.own(BROKER, str(broker_id))
+        for source, found in (
+            (ConfigSource.DYNAMIC_BROKER, of_broker),
+            (ConfigSource.DYNAMIC_DEFAULT_BROKER, self.own(BROKER, ALL_BROKERS)),
+            (ConfigSource.STATIC_BROKER, self.static(broker_id)),
+        ):
+            yield from ((name, found[name], source) for name in names if name in found)
 
     # changes
 
@@ -208,29 +223,24 @@ class ClusterConfigs:
             cluster.woken.extend(partitions)
 
     def _topic_default(self, name: str, broker_id: int | None = None) -> Any:
-        found = definition(TOPIC, name)
         factors = dict(topic_synonyms(name))
-        for _, synonym, text in self.layers(list(factors), broker_id):
+        for synonym, text, _ in self.layers(list(factors), broker_id):
             value = definition(BROKER, synonym).parse(text, in_range=False)
             if value is not None:
                 return value if factors[synonym] == 1 else max(-1, value * factors[synonym])
-        return found.default
+        return definition(TOPIC, name).default
 
     def _broker(self, broker_id: int | None, name: str) -> Any:
-        if name in DEFAULTS and not self.cluster.image.configs:
-            return self.cluster.settings[name]
-        found = find_definition(BROKER, name)
-        for _, synonym, text in self.layers(broker_synonyms(name), broker_id):
-            if synonym == name:
+        for _, text, source in self.layers([name], broker_id) if self.cluster.image.configs else ():
+            if source is not ConfigSource.STATIC_BROKER:
+                found = find_definition(BROKER, name)
                 return text if found is None else found.parse(text, in_range=False)
-        if found is None or name in DEFAULTS:
-            return self.cluster.settings[name]
-        return found.default
+        return self.cluster.settings[name]
 
     def _of_listener(self, broker_id: int | None, listener: str, name: str) -> Any:
-        own = self.layers((own_name(listener, name),), broker_id)
-        text = next((text for _, _, text in own), None)
-        return self.broker(broker_id, name) if text is None else definition(BROKER, name).parse(text, in_range=False)
+        for _, text, _ in self.layers([own_name(listener, name)], broker_id):
+            return definition(BROKER, name).parse(text, in_range=False)
+        return self.broker(broker_id, name)
 
     def _group_default(self, name: str) -> Any:
         found, synonym = definition(GROUP, name), group_synonym(name)
