@@ -311,7 +311,7 @@ class Log:
             self.advance_start(start_offset)
 
     def delete_old_segments(
-        self, *, before: int, now_ms: int, size_bytes: int | None = None, oldest_ms: int | None = None
+        self, before: int, now_ms: int, size_bytes: int | None = None, oldest_ms: int | None = None
     ) -> bool:
         """Delete the oldest segments that are before the log's start, over a size, or too old.
 
