@@ -59,16 +59,12 @@ def delete_records(call: Call, request: DeleteRecordsRequest) -> DeleteRecordsRe
             entries.append(entry)
         if entries:
             response.topics.append(DeleteRecordsResponse.Topic(name=name, partitions=entries))
-    in_time = []
-    for one in done:
-        if (
-            request.timeout_ms < FOLLOWED_AFTER_MS
-            and one.offset > one.start_before
-            and has_followers(call, one.partition)
-        ):
-            time_out(one)
-        else:
-            in_time.append(one)
+    late = []
+    if request.timeout_ms < FOLLOWED_AFTER_MS:
+        late = [one for one in done if one.offset > one.start_before and has_followers(call, one.partition)]
+    for one in late:
+        time_out(one)
+    in_time = [one for one in done if one not in late]
     return when_done(call, response, in_time, call.now_ms + max(0, request.timeout_ms), has_followed, time_out)
 
 

@@ -46,11 +46,20 @@ def error_response(request: Any, version: int, error: Exception) -> Any:
 
 @contextmanager
 def reported(entry: Any) -> Iterator[None]:
-    """Set an entry of an answer to the code and the message of the ApiError that the block raises, if any."""
+    """Set an entry of an answer to the ApiError that the block raises, if any: its code, and its message if it has one.
+
+    >>> from protocol.apis.topics import CreateTopicsResponse
+    >>> with reported(topic := CreateTopicsResponse.Topic(name="orders")):
+    ...     raise ApiError(ErrorCode.TOPIC_ALREADY_EXISTS, "there is one")
+    >>> topic.error_code, topic.error_message
+    (36, 'there is one')
+    """
     try:
         yield
     except ApiError as error:
-        entry.error_code, entry.error_message = int(error.code), error.message
+        entry.error_code = int(error.code)
+        if hasattr(entry, "error_message"):
+            entry.error_message = error.message
 
 
 def answer_parts(call: Call, request: Any, response_class: type[Response], answer: Callable[..., None]) -> Response:

@@ -29,25 +29,11 @@ def find_partition(call: Call, topic_key: str | bytes, index: int) -> Partition:
     Raises ApiError: UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID, and the error of a fault that matches it.
     """
     cluster = call.cluster
-    if isinstance(topic_key, bytes):
-        topic = cluster.topic_by_id.get(topic_key)
-        if topic is None:
-            raise ApiError(ErrorCode.UNKNOWN_TOPIC_ID, "there is no topic with this id")
-        if call.injected is not None:
-            check_injected(call.injected, topic.name, index)
-    else:
-        if call.injected is not None:
-            check_injected(call.injected, topic_key, index)
-        topic = cluster.topics.get(topic_key)
-        if topic is None:
-            raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {topic_key}")
-    if not 0 <= index < len(topic.partitions):
-        raise ApiError(
-            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-            f"topic {topic.name} has partitions 0 to {len(topic.partitions) - 1}, not {index}",
-        )
-    partition = topic.partitions[index]
-    if topic.is_internal:
+    name = cluster.find_topic(None, topic_key).name if isinstance(topic_key, bytes) else topic_key
+    if call.injected is not None:
+        check_injected(call.injected, name, index)
+    partition = cluster.find_partition(name, index)
+    if partition.topic.is_internal:
         cluster.internal_topics.open(partition)
     return partition
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from mockbroker.api import Errors, Needs, handles
 from mockbroker.call import Call
+from mockbroker.handlers.error_responses import reported
 from mockbroker.handlers.leadership import (
     NO_EPOCH,
     READ_COMMITTED,
@@ -68,11 +69,9 @@ def partition_entry(
     """A partition's part of the answer."""
     entry = PartitionResponse(partition_index=wanted.partition_index)
     timestamp = wanted.timestamp
-    try:
+    with reported(entry):
         if call.version < FIRST_VERSION_OF.get(timestamp, 0) or timestamp < EARLIEST_PENDING_UPLOAD:
-            raise ApiError(
-                ErrorCode.UNSUPPORTED_VERSION, f"timestamp {timestamp} is not supported in version {call.version}"
-            )
+            raise ApiError(ErrorCode.UNSUPPORTED_VERSION)
         partition = find_partition(call, topic, wanted.partition_index)
         hosted_by(call, partition, wanted.current_leader_epoch, followers_too=request.replica_id == DEBUGGING_REPLICA)
         if request.replica_id == CONSUMER:
@@ -88,8 +87,6 @@ def partition_entry(
             entry.timestamp, entry.offset, epoch = offset_for(partition.log, end_offset, timestamp)
             if call.version >= EPOCH_VERSION:
                 entry.leader_epoch = partition.leader_epoch if timestamp == LATEST else epoch
-    except ApiError as error:
-        entry.error_code = error.code
     return entry
 
 

@@ -13,6 +13,7 @@ from itertools import groupby
 
 from mockbroker.api import Errors, Needs, handles
 from mockbroker.call import Call
+from mockbroker.handlers.error_responses import reported
 from mockbroker.state.brokers.log_dirs import (
     VOLUME_BYTES,
     is_cordoned,
@@ -21,7 +22,6 @@ from mockbroker.state.brokers.log_dirs import (
     move_replica,
     replicas_in,
 )
-from mockbroker.state.errors import ApiError
 from protocol.apis.log_dirs import (
     AlterReplicaLogDirsRequest,
     AlterReplicaLogDirsResponse,
@@ -46,10 +46,8 @@ def alter_replica_log_dirs(call: Call, request: AlterReplicaLogDirsRequest) -> A
     topics: dict[str, Moved] = {}
     for (name, index), path in wanted.items():
         entry = Moved.Partition(partition_index=index)
-        try:
+        with reported(entry):
             move_replica(call.cluster, call.broker.id, name, index, path)
-        except ApiError as error:
-            entry.error_code = error.code
         topics.setdefault(name, Moved(topic_name=name)).partitions.append(entry)
     return AlterReplicaLogDirsResponse(results=list(topics.values()))
 

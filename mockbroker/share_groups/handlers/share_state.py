@@ -17,6 +17,7 @@ import msgspec
 
 from mockbroker.api import Errors, Needs, handles
 from mockbroker.call import Call
+from mockbroker.handlers.error_responses import reported
 from mockbroker.handlers.find_coordinator import check_coordinator
 from mockbroker.share_groups.share_states import (
     SHARE_TOPIC,
@@ -24,7 +25,6 @@ from mockbroker.share_groups.share_states import (
     coordinator_key,
     share_of,
 )
-from mockbroker.state.errors import ApiError
 from protocol.apis.share_state import (
     DeleteShareGroupStateRequest,
     DeleteShareGroupStateResponse,
@@ -116,10 +116,8 @@ def answered(
         for entry in topic.partitions:
             result = results[entry.partition] = response.Topic.Partition(partition=entry.partition)
             key = SharePartitionKey(request.group_id, topic.topic_id, entry.partition)
-            try:
+            with reported(result):
                 check_coordinator(call, coordinator_key(key), SHARE_TOPIC)
                 handle(key, entry, result)
-            except ApiError as error:
-                result.error_code, result.error_message = error.code, error.message
     entries = [response.Topic(topic_id=topic_id, partitions=list(found.values())) for topic_id, found in topics.items()]
     return cast("Response", response(results=entries))

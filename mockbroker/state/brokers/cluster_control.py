@@ -318,7 +318,6 @@ class ClusterControl:
 
     def _session_expired(self, broker_id: int, now_ms: int) -> None:
         """Fence a broker whose session has expired; clients still reach it."""
-        self.cluster.now_ms = now_ms
         self.cluster.support.session_expired(broker_id, now_ms)
         self.fence([broker_id], fenced=True)
         self.cluster.brokers_changed()

@@ -141,8 +141,7 @@ class ConfigAlterations:
                 raise invalid_request("expected the name of a topic, got ''")
             check_topic_name(name)
             check_topic_configs(self.configs, after, before)
-            if name not in self.configs.cluster.topics:
-                raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {name}")
+            self.configs.cluster.find_topic(name)
         elif kind == GROUP:
             check_group_configs(self.configs, name, after)
         elif kind == CLIENT_METRICS:

@@ -221,7 +221,6 @@ class Replication:
 
     def check_in_sync(self, partition: Partition, now_ms: int) -> None:
         """Deliver arrived batches; shrink the ISR by followers that lag too long, and expand it by those caught up."""
-        self.cluster.now_ms = now_ms
         states = partition.replica_states
         if states is None or partition.leader == NO_LEADER:
             return

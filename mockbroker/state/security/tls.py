@@ -75,14 +75,8 @@ def tls_of(settings: Mapping[str, Any], listener: str, protocol: str) -> Listene
 
 def key_store(own: ListenerSettings) -> KeyStore:
     """The configured key store, with settings that are valid together."""
-    found = KeyStore(
-        own.value("ssl.keystore.type") or "",
-        own.value("ssl.keystore.location"),
-        own.value("ssl.keystore.password"),
-        own.value("ssl.key.password"),
-        own.value("ssl.keystore.key"),
-        own.value("ssl.keystore.certificate.chain"),
-    )
+    names = ("keystore.location", "keystore.password", "key.password", "keystore.key", "keystore.certificate.chain")
+    found = KeyStore(own.value("ssl.keystore.type") or "", *(own.value(f"ssl.{name}") for name in names))
     if found.key is not None:
         if found.type != PEM:
             raise ValueError(f"SSL private key can be specified only for PEM, but key store type is {found.type}.")
@@ -107,12 +101,8 @@ def key_store(own: ListenerSettings) -> KeyStore:
 
 def trust_store(own: ListenerSettings) -> TrustStore | None:
     """The configured trust store, with settings that are valid together; None for the system's certificates."""
-    found = TrustStore(
-        own.value("ssl.truststore.type") or "",
-        own.value("ssl.truststore.location"),
-        own.value("ssl.truststore.password"),
-        own.value("ssl.truststore.certificates"),
-    )
+    names = ("location", "password", "certificates")
+    found = TrustStore(own.value("ssl.truststore.type") or "", *(own.value(f"ssl.truststore.{name}") for name in names))
     if found.certificates is not None:
         if found.type != PEM:
             raise ValueError(

@@ -176,9 +176,8 @@ class LeaderControl:
         if interval_ms and self.cluster.settings["auto.leader.rebalance.enable"] and BALANCE not in self._balance:
             self._balance.set(BALANCE, self.cluster.now_ms + interval_ms)
 
-    def _rebalance(self, _key: str, now_ms: int) -> None:
+    def _rebalance(self, _key: str, _now_ms: int) -> None:
         """Elect the first replica of each partition if it may lead, unless a command set another leader."""
-        self.cluster.now_ms = now_ms
         for partition in self.cluster.partitions():
             first = partition.replicas[0]
             if partition.leader == first or partition.overrides.leader is not None:

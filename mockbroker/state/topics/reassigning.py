@@ -194,9 +194,8 @@ class Reassignments:
                     rates[side, broker] = float(own)
         return rates
 
-    def _copied(self, key: CopyKey, now_ms: int) -> None:
+    def _copied(self, key: CopyKey, _now_ms: int) -> None:
         """Complete a copy."""
-        self.cluster.now_ms = now_ms
         self._forget(key)
         self.cluster.replication_control.leaders.elect([key[0].topic])
         self.cluster.changed()

@@ -189,18 +189,13 @@ class ReplicationControl:
         self.cluster.replication.refresh(topic.partitions[first:], self.cluster.now_ms)
         self.cluster.changed()
 
-    def reassign(self, name: str, index: int, replicas: list[int], *, may_resize: bool = True) -> None:
+    def reassign(self, name: str, index: int, replicas: list[int]) -> None:
         """Move a partition to other brokers, the preferred leader first. The move completes at once.
 
-        Raises ApiError: UNKNOWN_TOPIC_OR_PARTITION, INVALID_REPLICA_ASSIGNMENT, INVALID_REPLICATION_FACTOR.
+        Raises ApiError: UNKNOWN_TOPIC_OR_PARTITION, INVALID_REPLICA_ASSIGNMENT.
         """
         partition = self.reassignments.find(name, index)
         self.check_rows([tuple(replicas)])
-        if len(replicas) != len(partition.replicas) and not may_resize:
-            raise ApiError(
-                ErrorCode.INVALID_REPLICATION_FACTOR,
-                f"{len(replicas)} replicas, but there are {len(partition.replicas)} and the number is to stay",
-            )
         cluster = self.cluster
         self._override(partition, leader=None)
         online = cluster.liveness.online_ids()
