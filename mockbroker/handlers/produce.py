@@ -20,8 +20,9 @@ from mockbroker.api import Errors, Needs, RequestError, handles
 from mockbroker.call import Call, ProducedPart, Verdict, Wait
 from mockbroker.handlers.leadership import current_leader, find_partition, node_endpoints, served_by, when_done
 from mockbroker.state.errors import ApiError
-from mockbroker.state.logs.appending import UNBOUNDED, append
+from mockbroker.state.logs.appending import append
 from mockbroker.state.logs.batch_checks import ATTRIBUTES_AT, MAGIC_AT, batch_size, only_batch
+from mockbroker.state.logs.log import UNBOUNDED
 from mockbroker.state.logs.refusals import RefusedAppendError, refused
 from mockbroker.state.topics.topic import Partition
 from protocol.apis.produce import ProduceRequest, ProduceResponse
@@ -249,8 +250,7 @@ def append_records(
     """Append one partition's records. Raises ApiError."""
     acks = request.acks
     records = wanted.records or b""
-    one_batch = call.version >= BATCH_VERSION
-    size = whole_batch(records, call.version) if one_batch else None
+    size = whole_batch(records, call.version) if call.version >= BATCH_VERSION else None
     if acks not in (ALL_IN_SYNC, NO_ACKS, LEADER_ACKS):
         raise RefusedAppendError(ErrorCode.INVALID_REQUIRED_ACKS)
     if errors:
@@ -275,8 +275,6 @@ def append_records(
         log_owner,
         records,
         call.now_ms + call.cluster.clock.offset_ms,
-        one_batch=one_batch,
-        allow_zstd=call.version >= ZSTD_VERSION,
         size=size,
         clock_jumped=call.cluster.clock.offset_ms != 0,
         has_transactional_id=request.transactional_id is not None,

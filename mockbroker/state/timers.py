@@ -24,8 +24,8 @@ class Timers(Generic[Key]):
     >>> timers = Timers()
     >>> timers.set("session", 10)
     >>> timers.set("session", 30)
-    >>> list(timers.due(10)), timers.next_ms(), list(timers.due(30))
-    ([], 30, ['session'])
+    >>> timers.next_ms(), timers.take(), timers.next_ms()
+    (30, 'session', None)
     """
 
     deadlines: dict[Key, int] = field(default_factory=dict)
@@ -61,14 +61,6 @@ class Timers(Generic[Key]):
         while heap and deadlines.get(heap[0][2]) != heap[0][0]:
             heappop(heap)
         return heap[0][0] if heap else None
-
-    def due(self, now_ms: int) -> Iterator[Key]:
-        """The keys that are due, earliest first; each is removed when it is returned.
-
-        Deadlines that are set meanwhile count too, so a handler must set a later one.
-        """
-        while (next_ms := self.next_ms()) is not None and next_ms <= now_ms:
-            yield self.take()
 
     def take(self) -> Key:
         """Remove and return the key with the earliest deadline. Raises IndexError if there is none."""

@@ -8,14 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mockbroker.state.errors import ApiError
-from mockbroker.state.logs.batch_checks import (
-    FIRST_REAL_MS,
-    AppendRules,
-    append_rules,
-    bounds_of,
-    check_batch,
-    only_batch,
-)
+from mockbroker.state.logs.batch_checks import AppendRules, Bounds, append_rules, bounds_of, check_batch
+from mockbroker.state.logs.log import UNBOUNDED
 from mockbroker.state.logs.producers import BatchMetadata
 from mockbroker.state.logs.refusals import refused
 from mockbroker.state.topics.topic import Partition
@@ -37,7 +31,6 @@ if TYPE_CHECKING:
     from protocol.records.appending import Appended
 
 NO_TIME = -1
-UNBOUNDED = 2**63 - 1
 
 
 class AppendResult(NamedTuple):
@@ -56,9 +49,7 @@ def append(
     records: bytes,
     now_ms: int,
     *,
-    one_batch: bool,
-    allow_zstd: bool,
-    size: int | None = None,
+    size: int | None,
     clock_jumped: bool = False,
     has_transactional_id: bool = True,
     budget: DecompressionBudget | None = None,
@@ -68,8 +59,7 @@ def append(
 
     Args:
         now_ms: in wall-clock time.
-        one_batch: True: exactly one batch of magic 2, as from Produce v3 on; False: a message set of magic 0 or 1.
-        size: the result of ``only_batch``, if already known.
+        size: of the one batch of magic 2, as since Produce v3, by ``only_batch``; None: a message set of magic 0 or 1.
         clock_jumped: True if a command has moved the clock. If not, and the clock is soon after 1970, as in a
             simulation, records with future timestamps are accepted.
         has_transactional_id: True if the producer sent one; without it, transactional batches are refused.
@@ -82,12 +72,11 @@ def append(
     log, rules = partition.log, append_rules(partition.topic)
     limit = DEFAULT_LIMIT_BYTES if budget is None else budget
     try:
-        if not one_batch:
-            headers = check_message_set(records, rules, now_ms, clock_jumped=clock_jumped)
+        bounds = bounds_of(rules, now_ms, clock_jumped=clock_jumped)
+        if size is None:
+            headers = check_message_set(records, rules, bounds)
         else:
-            if size is None:
-                size = only_batch(records, allow_zstd=allow_zstd)
-            records, header = check_batch(records, size, rules, now_ms, limit, clock_jumped=clock_jumped)
+            records, header = check_batch(records, size, rules, bounds, now_ms, limit)
             headers = [header]
         first = headers[0]
         if len(records) > rules.segment_bytes:
@@ -117,7 +106,7 @@ def append(
     return written
 
 
-def check_message_set(records: bytes, rules: AppendRules, now_ms: int, *, clock_jumped: bool) -> list[BatchHeader]:
+def check_message_set(records: bytes, rules: AppendRules, bounds: Bounds) -> list[BatchHeader]:
     """The headers of messages of magic 0 or 1, checked as by releases before 4.0.
 
     Raises ApiError.
@@ -126,7 +115,7 @@ def check_message_set(records: bytes, rules: AppendRules, now_ms: int, *, clock_
         headers = validate(records, min_magic=0, max_magic=1, allow_zstd=False, log_append_time=rules.by_append_time)
     except RecordError as error:
         raise ApiError(code_of(error)) from None
-    _, newest_ms = bounds_of(rules, now_ms, clock_is_real=clock_jumped or now_ms >= FIRST_REAL_MS)
+    _, newest_ms = bounds
     for header in headers:
         if header.size > rules.max_bytes:
             raise ApiError(ErrorCode.MESSAGE_TOO_LARGE)

@@ -24,7 +24,6 @@ from mockbroker.state.errors import ApiError
 from mockbroker.state.logs.refusals import RefusedAppendError
 from protocol.error_codes import ErrorCode
 from protocol.records import (
-    DEFAULT_LIMIT_BYTES,
     CompressionCodec,
     CorruptRecordError,
     DecompressionBudget,
@@ -73,11 +72,8 @@ _BASE_OFFSET = struct.Struct(">q")
 CRC_AT = 17
 
 
-class CheckedBatch(NamedTuple):
-    """A batch to store: its bytes, which may differ from the producer's, and their header."""
-
-    data: bytes
-    header: BatchHeader
+CheckedBatch = tuple[bytes, BatchHeader]
+"""A batch to store: its bytes, which may differ from the producer's, and their header."""
 
 
 class AppendRules(NamedTuple):
@@ -165,10 +161,9 @@ def check_batch(
     records: bytes,
     size: int,
     rules: AppendRules,
+    bounds: Bounds,
     now_ms: int,
-    limit: int | DecompressionBudget = DEFAULT_LIMIT_BYTES,
-    *,
-    clock_jumped: bool,
+    limit: int | DecompressionBudget,
 ) -> CheckedBatch:
     """The batch to store, except its offsets and leader epoch.
 
@@ -176,7 +171,6 @@ def check_batch(
         size: the result of ``only_batch``.
         now_ms: in wall-clock time.
         limit: limit of decompressed bytes.
-        clock_jumped: True if a command has moved the clock, which then counts as real.
 
     Raises ApiError.
     """
@@ -186,7 +180,7 @@ def check_batch(
     codec = attributes & CODEC_MASK
     target = codec if rules.codec is None else rules.codec
     max_record_bytes = rules.max_record_bytes if codec else None
-    oldest_ms, newest_ms = bounds = bounds_of(rules, now_ms, clock_is_real=clock_jumped or now_ms >= FIRST_REAL_MS)
+    oldest_ms, newest_ms = bounds
     if (
         header.record_count > WALKED_RECORDS
         and header.record_count * SMALLEST_RECORD_BYTES
@@ -198,7 +192,7 @@ def check_batch(
         and (newest_ms is None or header.max_timestamp <= newest_ms)
         and not attributes & LOG_APPEND_TIME_FLAG
     ):
-        return CheckedBatch(data, header)
+        return data, header
     found = read_records(data, header, limit, whole=target != codec, max_record_bytes=max_record_bytes)
     check_records(found, header, bounds, rules)
     if target != codec:
@@ -206,10 +200,10 @@ def check_batch(
     if codec and any(one.offset != place for place, one in enumerate(found)):
         raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
     if rules.by_append_time:
-        return CheckedBatch(data, header)
+        return data, header
     newest = max([one.timestamp for one in found])  # a list, as most have one record
     if newest == header.max_timestamp and not header.attributes & LOG_APPEND_TIME_FLAG:
-        return CheckedBatch(data, header)
+        return data, header
     return with_time(data, header, newest)
 
 
@@ -237,14 +231,14 @@ def read_checked_header(records: bytes, size: int, max_bytes: int) -> BatchHeade
     return header
 
 
-def bounds_of(rules: AppendRules, now_ms: int, *, clock_is_real: bool) -> Bounds:
-    """The range of valid timestamps at this time."""
+def bounds_of(rules: AppendRules, now_ms: int, *, clock_jumped: bool) -> Bounds:
+    """The range of valid timestamps at this time. A clock that a command has moved counts as real."""
     if rules.by_append_time:
         return None, None
     before_ms, after_ms = rules.before_ms, rules.after_ms
     return (
         None if before_ms is None else now_ms - before_ms,
-        None if after_ms is None or not clock_is_real else now_ms + after_ms,
+        None if after_ms is None or not (clock_jumped or now_ms >= FIRST_REAL_MS) else now_ms + after_ms,
     )
 
 
@@ -289,14 +283,14 @@ def recompressed(
         raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR) from None
     if len(data) > rules.max_bytes:
         raise ApiError(ErrorCode.MESSAGE_TOO_LARGE)
-    return CheckedBatch(data, BatchHeader(0, *BATCH_HEADER.unpack_from(data, 0)))
+    return data, BatchHeader(0, *BATCH_HEADER.unpack_from(data, 0))
 
 
 def with_time(data: bytes, header: BatchHeader, newest_ms: int) -> CheckedBatch:
     """The batch with the actual newest timestamp of its records, and with CreateTime."""
     attributes = header.attributes & KNOWN_FLAGS & ~LOG_APPEND_TIME_FLAG
     result = encoded(replace(header, attributes=attributes, max_timestamp=newest_ms), data[BATCH_HEADER_SIZE:])
-    return CheckedBatch(result, BatchHeader(0, *BATCH_HEADER.unpack_from(result, 0)))
+    return result, BatchHeader(0, *BATCH_HEADER.unpack_from(result, 0))
 
 
 def encoded(header: BatchHeader, body: bytes) -> bytes:
@@ -310,10 +304,10 @@ def encoded(header: BatchHeader, body: bytes) -> bytes:
 def read_records(
     data: bytes,
     header: BatchHeader,
-    limit: int | DecompressionBudget = DEFAULT_LIMIT_BYTES,
+    limit: int | DecompressionBudget,
     *,
     whole: bool,
-    max_record_bytes: int | None = None,
+    max_record_bytes: int | None,
 ) -> list[Record]:
     """The records of a batch.
 
@@ -356,7 +350,7 @@ class LenientReader:
         """The number of bytes that are not read yet."""
         return len(self.body) - self.position
 
-    def records(self, *, sizes_count: bool, max_bytes: int | None = None) -> list[Record]:
+    def records(self, *, sizes_count: bool, max_bytes: int | None) -> list[Record]:
         found, is_compressed = [], self.header.is_compressed
         too_long = ErrorCode.INVALID_RECORD if is_compressed else ErrorCode.UNKNOWN_SERVER_ERROR
         for _ in range(self.header.record_count):

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from copy import copy
+from dataclasses import dataclass, field
 from itertools import islice, zip_longest
 from operator import attrgetter, itemgetter
 from typing import NamedTuple
@@ -74,9 +75,6 @@ class LogSegment:
         self.modified_ms = now_ms
         self.max_timestamp = max(self.max_timestamp, timestamp)
 
-    def copy(self) -> LogSegment:
-        return replace(self)
-
 
 UNDEFINED_EPOCH = -1
 UNDEFINED_OFFSET = -1
@@ -106,9 +104,6 @@ class LeaderEpochCache:
     """
 
     entries: list[tuple[int, int]] = field(default_factory=list)
-
-    def copy(self) -> LeaderEpochCache:
-        return LeaderEpochCache(self.entries.copy())
 
     def assign(self, leader_epoch: int, start_offset: int) -> None:
         """Start an epoch, when its leader is elected or a batch of it is appended.
@@ -198,8 +193,8 @@ class Log:
             self.start_offset,
             self.end_offset,
             self.size_bytes,
-            self.leader_epochs.copy(),
-            [segment.copy() for segment in self.segments],
+            LeaderEpochCache(self.leader_epochs.entries.copy()),
+            list(map(copy, self.segments)),
             self.cleaned_offset,
             self._batches.copy(),
         )

@@ -76,7 +76,7 @@ class OwnCluster:
         for partition in (one for topic in topics for one in self.mock.state.topics[topic].partitions):
             if partition.leader != NO_LEADER:
                 batch = batch_to_feed(partition.topic.name, partition.index, count, now_ms)
-                append(partition, batch, now_ms, one_batch=True, allow_zstd=True)
+                append(partition, batch, now_ms, size=len(batch))
                 self.mock.state.replication.appended(partition, now_ms)
                 self.fed += count
         self.mock.settle()

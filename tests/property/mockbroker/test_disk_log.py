@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -100,7 +101,7 @@ class Pair:
         batches = [one for one in self.memory.batches(segments[0].base_offset) if one.base_offset < end_offset]
         cleaned: list[StoredBatch] = [one for place, one in enumerate(batches) if kept and place % kept == 0]
         for log in (self.memory, self.disk):
-            made = [one.copy() for one in segments[:-1]]
+            made = [replace(one) for one in segments[:-1]]
             for segment, following in zip(made, [*made[1:], segments[-1]], strict=True):
                 inside = [one for one in cleaned if segment.base_offset <= one.base_offset < following.base_offset]
                 segment.size_bytes = sum(len(one.data) for one in inside)
@@ -114,7 +115,7 @@ class Pair:
         self.disk = opened(self.directory, self.files)
         self.producers, self.disk_producers = recover(self.memory), recover(self.disk)
         if self.is_compacted:  # its segments are cut by size again
-            self.memory.segments[:] = [one.copy() for one in self.disk.segments]
+            self.memory.segments[:] = [replace(one) for one in self.disk.segments]
 
     def carry_out(self, what: str, first: int, second: int) -> None:
         memory = self.memory

@@ -163,7 +163,7 @@ class ImageLife(RuleBasedStateMachine):
                 base_sequence=sequence,
                 transactional=True,
             )
-            append(partition, records, self.now_ms, one_batch=True, allow_zstd=True)
+            append(partition, records, self.now_ms, size=len(records))
             self.sequences[key] = sequence + size
 
     @rule(transactional_id=transactional_ids, commit=st.booleans(), version=st.sampled_from([0, 2]))
@@ -195,7 +195,7 @@ class ImageLife(RuleBasedStateMachine):
                 producer_epoch=0 if producer_id >= 0 else -1,
                 base_sequence=sequence if producer_id >= 0 else -1,
             )
-            append(partition, records, self.now_ms, one_batch=True, allow_zstd=True)
+            append(partition, records, self.now_ms, size=len(records))
             self.sequences[key] = sequence + size
 
     # groups

@@ -133,9 +133,8 @@ class Process:
                 "transactional": True,
             }
             self.open.setdefault(transactional_id, []).append(value)
-        append(
-            self.cluster.topics[topic].partitions[0], batch(value, **how), self.now_ms, one_batch=True, allow_zstd=True
-        )
+        data = batch(value, **how)
+        append(self.cluster.topics[topic].partitions[0], data, self.now_ms, size=len(data))
         self.told.values.setdefault(topic, []).append(value)
 
     def end_command(self) -> None:

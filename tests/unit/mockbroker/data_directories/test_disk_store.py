@@ -104,7 +104,7 @@ def runs(tmp_path):
 
 def send(partition: Partition, *values: bytes, **producer: int) -> int:
     data = batch(*values, **producer)
-    return append(partition, data, 0, one_batch=True, allow_zstd=True).base_offset
+    return append(partition, data, 0, size=len(data)).base_offset
 
 
 def values(partition: Partition) -> list[bytes]:
@@ -318,7 +318,7 @@ def test_a_compacted_log_is_found_again_as_it_was(runs):
     partition = runs.partition("keys")
     for number in range(6):
         data = build_batch([Record(timestamp=10 * number, key=b"k", value=b"%d" % number)])
-        append(partition, data, 0, one_batch=True, allow_zstd=True)
+        append(partition, data, 0, size=len(data))
     runs.cluster.log_cleanup.look(partition, 100)
     before = list(partition.log.batches())
     assert [one.base_offset for one in before] == [4, 5]

@@ -153,14 +153,14 @@ def test_each_start_of_a_broker_has_an_epoch_of_its_own(runs):
 def test_records_and_the_sequences_of_their_producers_are_found_again(runs):
     producer_id = runs.cluster.producers.new_id()
     sent = batch(b"one", producer_id=producer_id, producer_epoch=0, base_sequence=0)
-    append(runs.cluster.topics["orders"].partitions[0], sent, 0, one_batch=True, allow_zstd=True)
+    append(runs.cluster.topics["orders"].partitions[0], sent, 0, size=len(sent))
     partition = runs.restart().topics["orders"].partitions[0]
-    again = append(partition, sent, 0, one_batch=True, allow_zstd=True)
+    again = append(partition, sent, 0, size=len(sent))
     assert (again.base_offset, partition.log.end_offset) == (0, 1)
 
 
 def test_a_deleted_topics_records_do_not_come_back_with_a_new_topic_of_its_name(runs):
-    append(runs.cluster.topics["orders"].partitions[0], batch(b"one"), 0, one_batch=True, allow_zstd=True)
+    append(runs.cluster.topics["orders"].partitions[0], batch(b"one"), 0, size=len(batch(b"one")))
     runs.cluster.replication_control.delete(runs.cluster.topics["orders"])
     runs.restart().replication_control.create("orders", 1, 1)
     assert runs.cluster.topics["orders"].partitions[0].log.end_offset == 0
@@ -186,7 +186,7 @@ def test_a_transaction_that_was_open_is_open_and_aborted_once_its_time_is_up(run
     partition = runs.cluster.topics["orders"].partitions[0]
     runs.cluster.transactions.add_partitions("billing", producer_id, epoch, [("orders", 0)], 0)
     sent = batch(b"one", producer_id=producer_id, producer_epoch=epoch, base_sequence=0, transactional=True)
-    append(partition, sent, 0, one_batch=True, allow_zstd=True)
+    append(partition, sent, 0, size=len(sent))
     cluster = runs.restart()
     partition = cluster.topics["orders"].partitions[0]
     assert partition.last_stable_offset(partition.high_watermark) == 0
@@ -205,7 +205,7 @@ def test_a_transaction_whose_end_was_decided_gets_the_markers_that_are_missing(r
     partition = cluster.topics["orders"].partitions[index]
     cluster.transactions.add_partitions("billing", producer_id, epoch, [("orders", index)], 0)
     sent = batch(b"one", producer_id=producer_id, producer_epoch=epoch, base_sequence=0, transactional=True)
-    append(partition, sent, 0, one_batch=True, allow_zstd=True)
+    append(partition, sent, 0, size=len(sent))
     cluster.cluster_control.isolate(partition.leader, 0)
     cluster.transactions.end("billing", producer_id, epoch, 0, commit=commit, broker=coordinator)
     assert (status(cluster), partition.log.end_offset) == ("PrepareCommit" if commit else "PrepareAbort", 1)
