@@ -344,7 +344,7 @@ def read_log(
         deposed = call.deposed(partition)
         if deposed is not None:
             readable_end, owner = deposed.high_watermark, deposed.fork
-        check_follower_has(partition, wanted.fetch_offset, readable_end)
+        check_follower_has(wanted.fetch_offset, readable_end)
     last_stable_offset = owner.last_stable_offset(readable_end)
     if wanted.last_fetched_epoch >= 0 and call.version >= CURRENT_LEADER_VERSION:
         diverging = diverging_epoch(log, wanted, readable_end)

@@ -17,7 +17,6 @@ from mockbroker.handlers.error_responses import reported
 from mockbroker.state.brokers.log_dirs import (
     VOLUME_BYTES,
     is_cordoned,
-    is_full,
     log_dirs,
     move_replica,
     replicas_in,
@@ -66,7 +65,7 @@ def describe_log_dirs(call: Call, request: DescribeLogDirsRequest) -> DescribeLo
 def described(call: Call, path: str, wanted: dict[str, set[int]] | None) -> Result:
     cluster, broker_id = call.cluster, call.broker.id
     replicas = list(replicas_in(cluster, broker_id, path))
-    if any(is_full(cluster, one.partition, broker_id) for one in replicas):
+    if any(broker_id in one.partition.overrides.offline for one in replicas):
         return Result(log_dir=path, error_code=ErrorCode.KAFKA_STORAGE_ERROR)
     used_bytes = sum(one.size_bytes for one in replicas)
     shown = [

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
 from random import Random
@@ -180,7 +181,7 @@ class Cluster:
         )
         cluster = Cluster(
             settings=self.settings,
-            rng=snapshot.rng(),
+            rng=copy(snapshot.rng),
             id=snapshot.cluster_id,
             liveness=Liveness({broker.id: broker for broker in brokers}),
             writer=writer,

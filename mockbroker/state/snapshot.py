@@ -10,13 +10,15 @@ Logs are not copied until they are used.
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass, replace
-from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mockbroker.state.replicas.overrides import NO_OVERRIDES
 
 if TYPE_CHECKING:
+    from random import Random
+
     from mockbroker.state.cluster import Cluster
     from mockbroker.state.image import Image
     from mockbroker.state.logs.store import LogStore
@@ -36,13 +38,7 @@ class ClusterSnapshot:
     clock_offset_ms: int
     cluster_id: str
     release: str | None
-    rng_state: Any
-
-    def rng(self) -> Random:
-        """A Random in the cluster's state of that moment."""
-        rng = Random(0)
-        rng.setstate(self.rng_state)
-        return rng
+    rng: Random
 
 
 def snapshot_of(cluster: Cluster) -> ClusterSnapshot:
@@ -62,5 +58,5 @@ def snapshot_of(cluster: Cluster) -> ClusterSnapshot:
         cluster.clock.offset_ms,
         cluster.id,
         cluster.release,
-        cluster.rng.getstate(),
+        copy(cluster.rng),
     )

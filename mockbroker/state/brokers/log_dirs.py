@@ -70,11 +70,6 @@ def replicas_in(cluster: Cluster, broker_id: int, path: str) -> Iterator[Replica
             yield ReplicaSize(partition, partition.log.size_bytes, lag)
 
 
-def is_full(cluster: Cluster, partition: Partition, broker_id: int) -> bool:
-    """True if the directory of a broker's replica has failed."""
-    return broker_id in partition.overrides.offline
-
-
 def move_replica(cluster: Cluster, broker_id: int, topic: str, index: int, path: str) -> None:
     """Move a broker's replica to another of its directories at once; a future replica will be created there.
 
@@ -97,7 +92,7 @@ def move_replica(cluster: Cluster, broker_id: int, topic: str, index: int, path:
             del chosen[topic_id, other]
         chosen[partition.topic.id, index] = path
         raise ApiError(ErrorCode.REPLICA_NOT_AVAILABLE, f"broker {broker_id} has no replica of {topic}-{index}")
-    if is_full(cluster, partition, broker_id):
+    if broker_id in partition.overrides.offline:
         raise ApiError(ErrorCode.KAFKA_STORAGE_ERROR, f"the directory of {topic}-{index} on broker {broker_id} is full")
     if directory_of(cluster, partition, broker_id) == path:
         return

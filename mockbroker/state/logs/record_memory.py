@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import heapq
 import logging
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mockbroker.state.settings import RECORDS_LIMIT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from mockbroker.state.cluster import Cluster
     from mockbroker.state.topics.topic import Partition
@@ -26,42 +26,29 @@ log = logging.getLogger("mockbroker")
 
 @dataclass(slots=True, eq=False)
 class RecordMemory:
-    """The size of a cluster's logs, and the count of dropped bytes.
+    """The limit of a cluster's logs; ``dropped_bytes`` counts from the start.
 
-    ``size_bytes`` is from the last count, plus later appends; it includes internal topics, whose segments are never
-    dropped. ``dropped_bytes`` counts from the start.
+    Internal topics count too, but their segments are never dropped.
     """
 
     cluster: Cluster
     limit_bytes: int
-    size_bytes: int = 0
     dropped_bytes: int = 0
-    _sizes: dict[Partition, int] = field(default_factory=dict)
 
     @property
     def segment_bytes(self) -> int:
         """Maximum size of a segment."""
         return max(MIN_SEGMENT_BYTES, self.limit_bytes // SEGMENTS)
 
-    def appended(self, partition: Partition, now_ms: int) -> None:
-        """Add appended records to the size; above the limit, drop segments."""
-        size = partition.log.size_bytes
-        self.size_bytes += size - self._sizes.get(partition, 0)
-        self._sizes[partition] = size
+    @property
+    def size_bytes(self) -> int:
+        """The size of all logs."""
+        return sum(one.log.size_bytes for one in self._partitions())
+
+    def appended(self, now_ms: int) -> None:
+        """Drop segments above the limit."""
         if self.size_bytes > self.limit_bytes:
-            self.recount()
-            if self.size_bytes > self.limit_bytes:
-                self._drop(now_ms)
-
-    def recount(self) -> None:
-        """Count the size of all logs again: segments and topics may have been deleted."""
-        self._sizes = {one: one.log.size_bytes for one in self._partitions()}
-        self.size_bytes = sum(self._sizes.values())
-
-    def forget(self, partitions: Iterable[Partition]) -> None:
-        """Subtract the size of deleted partitions."""
-        for one in partitions:
-            self.size_bytes -= self._sizes.pop(one, 0)
+            self._drop(now_ms)
 
     def _partitions(self) -> Iterator[Partition]:
         """The partitions with records."""
@@ -72,34 +59,31 @@ class RecordMemory:
 
     def _drop(self, now_ms: int) -> None:
         """Drop the segments with the oldest last write, until a tenth of the limit is free."""
-        wall_ms = self.cluster.clock.at(now_ms)
-        before = self.size_bytes
-        target = self.limit_bytes - self.limit_bytes // 10
+        before = size = self.size_bytes
         oldest = [
             (one.log.segments[0].modified_ms, place, one)
-            for place, one in enumerate(self._sizes)
-            if not one.topic.is_internal and one.log.segments
+            for place, one in enumerate(self._partitions())
+            if not one.topic.is_internal
         ]
         heapq.heapify(oldest)
-        while oldest and self.size_bytes > target:
+        while oldest and size > self.limit_bytes - self.limit_bytes // 10:
             _, place, partition = heapq.heappop(oldest)
-            if self._drop_segment(partition, wall_ms, now_ms) and partition.log.segments[0].size_bytes:
+            dropped = self._drop_segment(partition, now_ms)
+            size -= dropped
+            if dropped and partition.log.segments[0].size_bytes:
                 heapq.heappush(oldest, (partition.log.segments[0].modified_ms, place, partition))
-        dropped = before - self.size_bytes
-        self.dropped_bytes += dropped
+        self.dropped_bytes += before - size
         log.warning(
             "the oldest segments go: records take %d bytes, and %s is %d", before, RECORDS_LIMIT, self.limit_bytes
         )
 
-    def _drop_segment(self, partition: Partition, wall_ms: int, now_ms: int) -> bool:
-        """Drop a log's oldest segment; returns False if replicas have not fetched it yet."""
+    def _drop_segment(self, partition: Partition, now_ms: int) -> int:
+        """Drop a log's oldest segment; returns its size, 0 if replicas have not fetched it yet."""
         its_log = partition.log
-        size = its_log.size_bytes - its_log.segments[0].size_bytes
-        if not its_log.delete_old_segments(before=partition.high_watermark, now_ms=wall_ms, size_bytes=size):
-            return False
-        self.size_bytes += its_log.size_bytes - self._sizes[partition]
-        self._sizes[partition] = its_log.size_bytes
-        partition.producers.transactions.forget_before(its_log.start_offset)
-        self.cluster.notify(partition)
-        self.cluster.log_cleanup.schedule(partition, now_ms)
-        return True
+        before = its_log.size_bytes
+        left_bytes = before - its_log.segments[0].size_bytes
+        if its_log.delete_old_segments(partition.high_watermark, self.cluster.clock.at(now_ms), left_bytes):
+            partition.producers.transactions.forget_before(its_log.start_offset)
+            self.cluster.notify(partition)
+            self.cluster.log_cleanup.schedule(partition, now_ms)
+        return before - its_log.size_bytes

@@ -39,13 +39,10 @@ def preferred_replica(
     return None if chosen == partition.leader else chosen
 
 
-def check_follower_has(partition: Partition, fetch_offset: int, end_offset: int) -> None:
+def check_follower_has(fetch_offset: int, end_offset: int) -> None:
     """Check an offset at a follower: if the follower lacks it, the reader returns to the leader.
 
     Raises ApiError: OFFSET_OUT_OF_RANGE.
     """
     if fetch_offset > end_offset:
-        name = f"{partition.topic.name}-{partition.index}"
-        raise ApiError(
-            ErrorCode.OFFSET_OUT_OF_RANGE, f"offset {fetch_offset} of {name}, but this follower has up to {end_offset}"
-        )
+        raise ApiError(ErrorCode.OFFSET_OUT_OF_RANGE)
