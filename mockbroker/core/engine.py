@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from random import Random
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from mockbroker.api import served_versions
 from mockbroker.core.path import CallPath
@@ -34,6 +34,8 @@ class Engine:
     ``client_racks`` is a racks file, for clients that connect later and name no rack.
     """
 
+    session_type: ClassVar[type[Session]] = Session
+
     def __init__(
         self, cluster: Cluster, rng: Random | None = None, entropy: Callable[[int], bytes] | None = None
     ) -> None:
@@ -55,7 +57,7 @@ class Engine:
         served = served_versions(self.cluster, broker.id)
         racks = self.cluster.liveness.known_racks
         place = self.cluster.diskless.place(address, listener_rack)
-        session = Session(
+        session = self.session_type(
             broker, address, connection, listener, place, served, racks=racks, client_racks=self.client_racks
         )
         session.authenticator = self.cluster.security.authenticator(

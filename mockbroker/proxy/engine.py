@@ -6,13 +6,11 @@ from collections.abc import Callable, Iterable, Mapping
 from random import Random
 from typing import TYPE_CHECKING, cast
 
-from mockbroker.api import SERVED
 from mockbroker.core.engine import Engine
 from mockbroker.proxy.mirror import Mirror
 from mockbroker.proxy.path import ProxyPath, ProxySession
 from mockbroker.proxy.rewrites import Rewrites, Rewriting
-from mockbroker.session import Session
-from mockbroker.state.brokers.broker import DEFAULT_LISTENER, Broker
+from mockbroker.state.brokers.broker import Broker
 from mockbroker.state.cluster import Cluster
 
 if TYPE_CHECKING:
@@ -27,6 +25,8 @@ class ProxyEngine(Engine):
         rewrites: the rewrites of requests and answers; default: none.
     """
 
+    session_type = ProxySession
+
     def __init__(
         self,
         cluster: Cluster,
@@ -39,25 +39,6 @@ class ProxyEngine(Engine):
         self.mirror = Mirror(cluster, racks, listen)
         self._rewriting = None if rewrites is None else Rewriting(rewrites, self.mirror)
         super().__init__(cluster, rng)
-
-    def session(
-        self,
-        broker: Broker,
-        *,
-        address: str = "",
-        connection: int = 0,
-        listener: str = DEFAULT_LISTENER,
-        listener_rack: str | None = None,
-        principal: str | None = None,
-    ) -> Session:
-        """The session of a client's connection; the real broker authenticates it."""
-        racks = self.cluster.liveness.known_racks
-        session = ProxySession(
-            broker, address, connection, listener, listener_rack, SERVED, racks=racks, client_racks=self.client_racks
-        )
-        if principal is not None:
-            session.authenticated(principal)
-        return session
 
     @property
     def parked_calls(self) -> int:

@@ -12,6 +12,8 @@ import struct
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from mockbroker.proxy.adapters.upstream import in_thread
+
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
@@ -89,24 +91,13 @@ class Presence:
 
 
 async def is_refused(address: BrokerAddress) -> bool:
-    """True if an address refuses connections. A host that is silent or unknown does not refuse."""
-    loop = asyncio.get_running_loop()
+    """True if all IP addresses refuse connections. A host that is silent or unknown does not refuse."""
     try:
-        found = await loop.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
-        refused = [await is_refused_at(family, place) for family, _, _, _, place in found]
-    except (OSError, UnicodeError):  # TimeoutError is one
+        (await in_thread(lambda: socket.create_connection(address, KNOCK_S, all_errors=True))).close()
+    except ExceptionGroup as errors:
+        return all(isinstance(error, ConnectionRefusedError) for error in errors.exceptions)
+    except (OSError, UnicodeError):  # an unknown host
         return False
-    return all(refused)
-
-
-async def is_refused_at(family: int, place: tuple[object, ...]) -> bool:
-    """The same for one of its addresses. Raises OSError: it neither accepts nor refuses."""
-    with socket.socket(family) as sock:
-        sock.setblocking(False)
-        try:
-            await asyncio.wait_for(asyncio.get_running_loop().sock_connect(sock, place), KNOCK_S)
-        except ConnectionRefusedError:
-            return True
     return False
 
 

@@ -10,6 +10,7 @@ import logging
 import os
 import ssl
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field
 from threading import Thread
@@ -107,30 +108,19 @@ class UpstreamLink:
         self.cluster.close()
 
 
-async def in_thread(work: Callable[[], Given]) -> Given:
+def in_thread(work: Callable[[], Given]) -> asyncio.Future[Given]:
     """Run a blocking call in its own thread; a cancellation does not wait for the thread."""
-    loop = asyncio.get_running_loop()
-    done: asyncio.Future[Given] = loop.create_future()
-
-    def finish(error: BaseException | None, given: Any) -> None:
-        if done.cancelled():
-            return
-        if error is None:
-            done.set_result(given)
-        else:
-            done.set_exception(error)
+    done = Future[Given]()
+    done.set_running_or_notify_cancel()  # so that a cancellation leaves it to the thread
 
     def run() -> None:
-        error, given = None, None
         try:
-            given = work()
-        except BaseException as raised:  # noqa: BLE001 - raised again where it is awaited
-            error = raised
-        with suppress(RuntimeError):  # the loop has ended
-            loop.call_soon_threadsafe(finish, error, given)
+            done.set_result(work())
+        except BaseException as error:  # noqa: BLE001 - raised again where it is awaited
+            done.set_exception(error)
 
     Thread(target=run, name="kafka-rack upstream", daemon=True).start()
-    return await done
+    return asyncio.wrap_future(done)
 
 
 def reason_of(error: BaseException) -> str:

@@ -81,8 +81,11 @@ class ClusterSecurity:
     def authenticator(
         self, cluster: Cluster, listener: Listener, entropy: Callable[[int], bytes]
     ) -> Authenticator | None:
-        """The authenticator of a new connection to a listener; None without authentication."""
-        if listener.protocol not in WITH_SASL:
+        """The authenticator of a new connection to a listener; None without authentication here.
+
+        A real broker authenticates the clients of a proxy.
+        """
+        if listener.protocol not in WITH_SASL or cluster.is_mirror:
             return None
         from mockbroker.state.security.authentication import Authenticator
 

@@ -17,6 +17,7 @@ from protocol.apis.classic_group import HeartbeatRequest, HeartbeatResponse
 from protocol.apis.produce import ProduceResponse
 from protocol.headers import request_frame, response_frame
 from tests.unit.mockbroker.handlers.records import batch, produce_request
+from tests.unit.mockbroker.proxy.proxied_simulation import listen
 
 SEEDS = range(240)
 STEPS = 60
@@ -32,7 +33,7 @@ class ProxiedConnection:
     def __init__(self, seed: int) -> None:
         self.rng = Random(seed)
         cluster = empty_mirror()
-        engine = ProxyEngine(cluster, racks={})
+        engine = ProxyEngine(cluster, racks={}, listen=listen)
         engine.mirror.learn_brokers([(0, "real", 9092, None)])
         self.engine, self.now_ms = engine, 1000
         engine.path.observers[:] = [self]

@@ -13,6 +13,7 @@ from mockbroker.proxy.mirror import empty_mirror
 from protocol import FrameReader
 from protocol.apis.classic_group import HeartbeatRequest, HeartbeatResponse
 from protocol.headers import read_response, request_frame, response_frame
+from tests.unit.mockbroker.proxy.proxied_simulation import listen
 
 VERSION = 3
 HEARTBEAT = 12
@@ -23,7 +24,7 @@ class PlayedConnection:
 
     def __init__(self, seed: int = 0) -> None:
         self.now_ms = 1000
-        self.engine = ProxyEngine(empty_mirror(seed), Random(seed), racks={})
+        self.engine = ProxyEngine(empty_mirror(seed), Random(seed), racks={}, listen=listen)
         self.engine.mirror.learn_brokers([(0, "real", 9092, None)])
         self.faults = Faults(self.engine.path, seed, lambda: self.now_ms)
         self.journal, self.order, self.number = Journal(), [], 0
