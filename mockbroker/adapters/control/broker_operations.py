@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from mockbroker.adapters.control.cluster_json import PartitionView, partition_of
-from mockbroker.adapters.control.operations import ControlCall, known_broker, known_partition, known_rack, operation
+from mockbroker.adapters.control.operations import ControlCall, known_broker, known_partition, operation
 from mockbroker.adapters.control.problems import bad_request, conflict
 from mockbroker.core.commands import BROKER_COMMANDS, COMMANDS, BrokerCommand, CommandWithArgument
 from mockbroker.state.settings import PROTOCOL_SETTING
@@ -96,7 +96,7 @@ BODIES = {
 def targets_of(call: ControlCall) -> list[tuple[Any, ...]]:
     """The arguments in the path, once for each call of the method. Raises ControlProblem: 404."""
     if "rack" in call.names:
-        return [(broker.id,) for broker in known_rack(call.state, call.rack())]
+        return [(broker.id,) for broker in call.state.liveness.brokers_in(call.rack())]
     if "id" in call.names:
         return [(call.broker_id(),)]
     if "partition" in call.names:

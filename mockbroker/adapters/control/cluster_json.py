@@ -190,32 +190,20 @@ def view_of(topic: Topic, *, knows_logs: bool) -> TopicView:
 def details_of(topic: Topic, *, knows_logs: bool = True) -> TopicDetails:
     """A topic with its settings."""
     settings = dict(sorted(topic.configs.items())) if knows_logs else None
-    partitions = [partition_of(topic, one, knows_logs=knows_logs) for one in topic.partitions]
-    return TopicDetails(topic.name, uuid_to_text(topic.id), topic.diskless, partitions, settings)
+    return TopicDetails(**msgspec.structs.asdict(view_of(topic, knows_logs=knows_logs)), configs=settings)
 
 
 def partition_of(topic: Topic, partition: Partition, *, knows_logs: bool = True) -> PartitionView:
     """A partition; without what only its log could say where a real cluster has it."""
+    logged: tuple[Any, ...] = (None,) * 5
+    if knows_logs:
+        logged = (0, 0, 0, 0, {})
+    if knows_logs and partition.has_log:
+        log, lag = partition.log, follower_lag_of(partition)
+        logged = (log.start_offset, partition.high_watermark, log.end_offset, log.size_bytes, lag)
     leader = None if topic.diskless else partition.leader
     replicas, isr = list(partition.replicas), list(partition.isr)
-    if not knows_logs:
-        epoch = partition.leader_epoch
-        return PartitionView(partition.index, leader, epoch, replicas, isr, None, None, None, None, None)
-    if not partition.has_log:
-        return PartitionView(partition.index, leader, partition.leader_epoch, replicas, isr, 0, 0, 0, 0, {})
-    log = partition.log
-    return PartitionView(
-        partition.index,
-        leader,
-        partition.leader_epoch,
-        replicas,
-        isr,
-        log.start_offset,
-        partition.high_watermark,
-        log.end_offset,
-        log.size_bytes,
-        follower_lag_of(partition),
-    )
+    return PartitionView(partition.index, leader, partition.leader_epoch, replicas, isr, *logged)
 
 
 def follower_lag_of(partition: Partition) -> dict[int, int]:

@@ -8,8 +8,8 @@ from urllib.parse import quote
 
 import msgspec
 
-from mockbroker.adapters.control.operations import ControlCall, as_response, operation
-from mockbroker.adapters.control.problems import bad_request, conflict, named, not_found
+from mockbroker.adapters.control.operations import ControlCall, as_response, known, operation
+from mockbroker.adapters.control.problems import bad_request, conflict
 from mockbroker.core.faults.faults import FaultHandle
 from mockbroker.core.faults.reading import FaultError
 
@@ -109,7 +109,5 @@ async def delete_faults(call: ControlCall) -> Any:
 
 def known_fault(call: ControlCall) -> FaultHandle:
     """The fault that the path names. Raises ControlProblem: 404."""
-    fault_id, faults = call.names["fault"], call.cluster.faults
-    if fault_id not in faults:
-        raise not_found(f"there is no fault {fault_id!r}; the faults: {named([handle.id for handle in faults])}")
-    return faults[fault_id]
+    faults = call.cluster.faults
+    return faults[known("fault", call.names["fault"], [handle.id for handle in faults])]

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from mockbroker.adapters.control.operations import ControlCall, operation
-from mockbroker.adapters.control.problems import named, not_found
+from mockbroker.adapters.control.operations import ControlCall, known, operation
 from mockbroker.state.cluster import Cluster
 from mockbroker.state.errors import ApiError
 
@@ -82,11 +81,8 @@ async def group(call: ControlCall) -> Any:
 
 def known_group(call: ControlCall) -> str:
     """The id of the group that the path names. Raises ControlProblem: 404."""
-    group_id = call.names["group"]
     there = [one.id for one in call.state.groups.select()] if call.state.has_groups else []
-    if group_id not in there:
-        raise not_found(f"there is no group {group_id!r}; the groups: {named(there)}")
-    return group_id
+    return known("group", call.names["group"], there)
 
 
 def groups_of(state: Cluster) -> list[GroupView]:

@@ -6,7 +6,7 @@ something else than the others.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +19,6 @@ from mockbroker.adapters.control.problems import bad_request, conflict, named, n
 if TYPE_CHECKING:
     from mockbroker.adapters.control.server import ControlServer
     from mockbroker.adapters.served_cluster import ServedCluster
-    from mockbroker.state.brokers.broker import Broker
     from mockbroker.state.cluster import Cluster
     from mockbroker.state.topics.topic import Partition, Topic
 
@@ -49,9 +48,7 @@ class ControlCall:
 
     def rack(self) -> str:
         """The rack that the path names. Raises ControlProblem: 404."""
-        rack = self.names["rack"]
-        known_rack(self.state, rack)
-        return rack
+        return known("rack", self.names["rack"], self.state.liveness.racks())
 
     def query(self, allowed: tuple[str, ...]) -> dict[str, list[str]]:
         """The values of each query parameter. Raises ControlProblem: 400 for an unknown one."""
@@ -153,24 +150,22 @@ class Operations:
 operation = Operations()
 
 
-def known_rack(state: Cluster, rack: str) -> list[Broker]:
-    """The brokers of a rack. Raises ControlProblem: 404."""
-    if rack not in state.liveness.racks():
-        raise not_found(f"there is no rack {rack!r}; the racks: {named(state.liveness.racks())}")
-    return state.liveness.brokers_in(rack)
+def known(kind: str, name: str, there: Sequence[str]) -> str:
+    """A name that is there. Raises ControlProblem: 404, with the existing ones."""
+    if name not in there:
+        raise not_found(f"there is no {kind} {name!r}; the {kind}s: {named(there)}")
+    return name
 
 
 def known_broker(state: Cluster, text: str) -> int:
     """The id of a broker. Raises ControlProblem: 404."""
-    if not text.isascii() or not text.isdigit() or len(text) > 10 or int(text) not in state.brokers:
-        raise not_found(f"there is no broker {text!r}; the brokers: {named(state.brokers)}")
-    return int(text)
+    return int(known("broker", text, [str(broker_id) for broker_id in state.brokers]))
 
 
 def known_partition(call: ControlCall) -> tuple[Topic, Partition]:
     """The partition that the path names. Raises ControlProblem: 404."""
     topic, text = known_topic(call), call.names["partition"]
-    if not text.isascii() or not text.isdigit() or len(text) > 10 or int(text) >= len(topic.partitions):
+    if text not in map(str, range(len(topic.partitions))):
         raise not_found(
             f"there is no partition {text!r} of {topic.name}; its partitions: 0 to {len(topic.partitions) - 1}"
         )
@@ -179,11 +174,7 @@ def known_partition(call: ControlCall) -> tuple[Topic, Partition]:
 
 def known_topic(call: ControlCall) -> Topic:
     """The topic that the path names. Raises ControlProblem: 404."""
-    name = call.names["topic"]
-    found = call.state.topics.get(name)
-    if found is None:
-        raise not_found(f"there is no topic {name!r}; the topics: {named(sorted(call.state.topics))}")
-    return found
+    return call.state.topics[known("topic", call.names["topic"], sorted(call.state.topics))]
 
 
 def as_response(answered: Any, status: int) -> Response:
