@@ -16,7 +16,15 @@ from kafka_rack.locality import Facts as LocalityFacts
 from kafka_rack.locality import judge
 from kafka_rack.writers import can_partition_by_rack
 from mockbroker.call import Call, Outcome
-from mockbroker.core.journal.records import first_has_key
+from mockbroker.core.journal.parts import topic_facts
+from mockbroker.core.journal.records import (
+    facts_of_read,
+    facts_of_write,
+    first_has_key,
+    leader_racks_of,
+    racks_of,
+    response_of,
+)
 from mockbroker.proxy.sessions import named_partitions
 from mockbroker.state.cluster import Cluster
 from mockbroker.state.topics.topic import INTERNAL_TOPICS, Partition
@@ -33,20 +41,20 @@ from protocol.embedded.consumer_protocol import ConsumerProtocolAssignment, Cons
 from protocol.embedded.versioned import read_versioned, stated_version
 from protocol.error_codes import ErrorCode
 from protocol.errors import ProtocolError
-from protocol.headers import read_response
 from protocol.records import iter_batches
-from protocol.registry import message_class
+from protocol.registry import APIS
 
 PRODUCE, FETCH, METADATA, OFFSET_COMMIT = 0, 1, 3, 8
 JOIN_GROUP, SYNC_GROUP = 11, 14
 CONSUMER_GROUP_HEARTBEAT, DESCRIBE_TOPIC_PARTITIONS = 68, 75
 READ = frozenset({PRODUCE, FETCH, OFFSET_COMMIT, JOIN_GROUP, SYNC_GROUP, CONSUMER_GROUP_HEARTBEAT})
 """The APIs whose requests are looked into; the rest is counted."""
-TOPIC_ID_FETCH = TOPIC_ID_PRODUCE = 13
+TOPIC_ID_FETCH = 13
 FIRST_FETCH_HINT, FIRST_PRODUCE_HINT = 16, 10
 FIRST_FETCH_RACK = 11
 LENGTH_BYTES = 4
 NO_LEADER = -1
+NO_ID = bytes(16)
 
 FetchPositions = dict[TopicPartition, int]
 
@@ -90,7 +98,7 @@ class WireObserver:
         arrived = self._arrived.pop(call, self._clock)
         self.calls += 1
         client = self._client(rack, call.session.client_id)
-        client.calls[api_name(call.api_key)] += 1
+        client.calls[APIS[call.api_key][1] if call.api_key in APIS else str(call.api_key)] += 1
         if call.session.software is not None:
             client.software = " ".join(call.session.software).strip() or None
             client.has_partitioner = can_partition_by_rack(call.session.software)
@@ -112,17 +120,16 @@ class WireObserver:
         self._count(client, outcome, LocalityFacts("other"), wire_bytes(outcome))
         if request is None:
             return
-        if call.api_key == JOIN_GROUP:
-            self._joined(client, request, arrived)
-        elif call.api_key == SYNC_GROUP:
-            client.last_rebalance = self._clock
-            response = response_of(outcome)
-            if response is not None:
-                self._assigned(client, response)
-        elif call.api_key == CONSUMER_GROUP_HEARTBEAT:
-            self._heartbeat(client, request, response_of(outcome))
-        elif call.api_key == OFFSET_COMMIT:
-            client.group = client.group or request.group_id
+        with suppress(ProtocolError):
+            if call.api_key == JOIN_GROUP:
+                self._joined(client, request, arrived)
+            elif call.api_key == SYNC_GROUP:
+                client.last_rebalance = self._clock
+                self._assigned(client, response_of(outcome))
+            elif call.api_key == CONSUMER_GROUP_HEARTBEAT:
+                self._heartbeat(client, request, response_of(outcome))
+            elif call.api_key == OFFSET_COMMIT:
+                client.group = client.group or request.group_id
 
     # called by the course of a certification
 
@@ -139,8 +146,9 @@ class WireObserver:
         """Count the assigned partitions with and without a replica in the member's rack, before any outage."""
         for client in self.facts.clients.values():
             for topic, index in sorted(client.assignment):
-                racks = self._replica_racks((topic, index))
-                if racks is None or set(self.facts.racks) <= racks:
+                partition = self._partition((topic, index))
+                racks = racks_of(self.cluster, partition.replicas if partition is not None else ())
+                if partition is None or set(self.facts.racks) <= racks:
                     continue  # near everybody, so it says nothing
                 self.facts.assignments.note(
                     client.rack in racks,
@@ -169,22 +177,10 @@ class WireObserver:
     def _in_sync(self, partition: Partition) -> set[int]:
         return {one for one in partition.isr if one == partition.leader or one not in self._out_of_sync}
 
-    def _replica_racks(self, place: TopicPartition) -> set[str] | None:
-        partition = self._partition(place)
-        if partition is None:
-            return None
-        return {rack for one in partition.replicas if (rack := self._rack(one)) is not None}
-
     def _rack(self, broker_id: int) -> str | None:
         """The rack of a broker; a real cluster may name one that has not been there since the proxy has."""
         broker = self.cluster.brokers.get(broker_id)
         return None if broker is None else broker.rack
-
-    def _name(self, topic: Any, by_id: bool, name: str) -> str | None:
-        if not by_id:
-            return name or None
-        found = self.cluster.topic_by_id.get(topic.topic_id)
-        return found.name if found is not None else None
 
     # Fetch
 
@@ -201,7 +197,7 @@ class WireObserver:
             for place, offset in positions.items():
                 self.following.asked(client, place, broker, offset, arrived)
             return
-        entries = dict(self._entries(response.responses, call.version >= TOPIC_ID_FETCH, "topic", "partitions"))
+        entries = dict(self._entries(response.responses, "topic", "partitions", "partition_index"))
         for place, offset in positions.items():
             self.facts.consumed_topics.add(place[0])
             self._went_to_leader(client, FETCH, place, broker, arrived)
@@ -222,19 +218,16 @@ class WireObserver:
         wanted = call.wanted or named_partitions(request, call.version >= TOPIC_ID_FETCH)
         found = {}
         for one in wanted:
-            topic = self.cluster.topic_by_id.get(one.topic) if isinstance(one.topic, bytes) else None
-            name = one.topic if isinstance(one.topic, str) else topic.name if topic is not None else None
-            if name:
+            named = ("", one.topic) if isinstance(one.topic, bytes) else (one.topic, NO_ID)
+            if name := topic_facts(self.cluster, *named)[0]:
                 found[name, one.index] = one.fetch_offset
         return found
 
-    def _entries(self, topics: Any, by_id: bool, name: str, parts: str) -> Iterator[tuple[TopicPartition, Any]]:
+    def _entries(self, topics: Any, name: str, parts: str, index: str) -> Iterator[tuple[TopicPartition, Any]]:
         for topic in topics:
-            found = self._name(topic, by_id, getattr(topic, name))
-            if found is None:
-                continue
-            for entry in getattr(topic, parts):
-                yield (found, entry.partition_index if parts == "partitions" else entry.index), entry
+            if found := topic_facts(self.cluster, getattr(topic, name), topic.topic_id)[0]:
+                for entry in getattr(topic, parts):
+                    yield (found, getattr(entry, index)), entry
 
     def _deliver(self, client: ClientFacts, place: TopicPartition, offset: int, records: bytes) -> None:
         """Record the offsets that a reader received from its position on."""
@@ -261,16 +254,11 @@ class WireObserver:
             size = len(entry.records or b"")
             if size:
                 partition = self._partition(place)
-                in_sync = {self._rack(one) for one in self._in_sync(partition)} if partition is not None else None
-                facts = LocalityFacts(
-                    "consume",
-                    told_rack=told or None,
-                    told_in="request" if told else None,
-                    api_version=version,
-                    diskless=partition is None,
-                    replica_here=None if in_sync is None else client.rack in in_sync,
-                )
-                self._count(client, outcome, facts, size)
+                in_sync = None if partition is None else tuple(self._in_sync(partition))
+                known = facts_of_read(FETCH, in_sync, self.cluster, client.rack, redirected=False)
+                if told:
+                    known |= {"told_rack": told, "told_in": "request"}
+                self._count(client, outcome, LocalityFacts("consume", api_version=version, **known), size)
                 left -= size
         self._count(client, outcome, LocalityFacts("other"), left)
 
@@ -279,14 +267,11 @@ class WireObserver:
     def _produced(self, client: ClientFacts, outcome: Outcome, request: Any, arrived: int) -> None:
         call = outcome.call
         client.produce_versions[call.version] += 1
-        by_id = call.version >= TOPIC_ID_PRODUCE
-        response = outcome.response
-        answers: dict[TopicPartition, Any] = {}
-        if response is not None:
-            answers = dict(self._entries(response.responses, by_id, "name", "partition_responses"))
+        answered = [] if outcome.response is None else outcome.response.responses
+        answers = dict(self._entries(answered, "name", "partition_responses", "index"))
         left = wire_bytes(outcome)
         broker = call.session.broker
-        for place, part in self._entries(request.topic_data, by_id, "name", "partition_data"):
+        for place, part in self._entries(request.topic_data, "name", "partition_data", "index"):
             self.facts.produced_topics.add(place[0])
             self._went_to_leader(client, PRODUCE, place, broker.id, arrived)
             entry = answers.get(place)
@@ -295,15 +280,13 @@ class WireObserver:
             elif entry is not None and entry.current_leader.leader_id != NO_LEADER:
                 self._hinted.add((client.rack, client.client_id, PRODUCE, place))
             size = len(part.records or b"")
-            topic = self.cluster.topics.get(place[0])
-            leaders = set() if topic is None else {one.leader for one in topic.partitions}
-            here = {self.cluster.brokers[one].rack for one in leaders if one in self.cluster.brokers}
             keyed = first_has_key(bytes(part.records or b""))
             if keyed is False:
                 self._chose(client, place)
-            facts = LocalityFacts(
-                "produce", keyed=keyed, leader_here=client.rack in here, has_partitioner=client.has_partitioner
-            )
+            partition = self._partition(place)
+            isr = None if partition is None else partition.isr
+            known = facts_of_write(isr, leader_racks_of(self.cluster, place[0]), client.rack, keyed)
+            facts = LocalityFacts("produce", has_partitioner=client.has_partitioner, **known)
             self._count(client, outcome, facts, size)
             left -= size
         self._count(client, outcome, LocalityFacts("other"), left)
@@ -375,13 +358,12 @@ class WireObserver:
                 client.subscription = MemberSubscription(version, rack)
 
     def _assigned(self, client: ClientFacts, response: Any) -> None:
-        if response.error_code or not response.assignment:
+        if response is None or response.error_code or not response.assignment:
             return
-        with suppress(ProtocolError):
-            found = read_versioned(ConsumerProtocolAssignment, bytes(response.assignment))
-            client.assignment = frozenset(
-                (topic.topic, index) for topic in found.assigned_partitions for index in topic.partitions
-            )
+        found = read_versioned(ConsumerProtocolAssignment, bytes(response.assignment))
+        client.assignment = frozenset(
+            (topic.topic, index) for topic in found.assigned_partitions for index in topic.partitions
+        )
 
     def _heartbeat(self, client: ClientFacts, request: Any, response: Any) -> None:
         client.group = request.group_id
@@ -414,26 +396,7 @@ def consumed_topics(facts: WireFacts) -> list[str]:
     return sorted(facts.consumed_topics - facts.produced_topics - INTERNAL_TOPICS)
 
 
-def response_of(outcome: Outcome) -> Any:
-    """The answer; before a real cluster it is read out of its bytes, where the proxy had no need of it."""
-    call = outcome.call
-    if outcome.response is not None or not outcome.output:
-        return outcome.response
-    try:
-        return read_response(b"".join(outcome.output)[LENGTH_BYTES:], call.api_key, call.version)[1]
-    except ProtocolError:
-        return None
-
-
 def wire_bytes(outcome: Outcome) -> int:
     """The bytes of request and answer, length fields included."""
     answer = sum(map(len, outcome.output))
     return LENGTH_BYTES + len(outcome.call.frame) + answer
-
-
-def api_name(api_key: int) -> str:
-    """``Fetch`` for 1; the number of an unknown API."""
-    try:
-        return str(message_class(api_key, "request").name.removesuffix("Request"))
-    except (KeyError, ProtocolError):
-        return str(api_key)
