@@ -9,6 +9,8 @@ from decimal import Decimal
 from typing import Any
 from xml.etree import ElementTree as ET
 
+import msgspec
+
 from kafka_rack.locality import Prices
 from mockbroker.testing.certify.checks import ESSENTIAL, FAIL, NOT_SEEN, PASS, CertifyCheck, checks_of
 from mockbroker.testing.certify.facts import CallTrafficKey, WireFacts
@@ -72,17 +74,18 @@ def grade_of(checks: Sequence[CertifyCheck]) -> str:
 class Crossing:
     """Bytes of one category: all, those that crossed, those of them that a fix saves, and what crossing costs.
 
-    ``a_terabyte`` is the price of moving 10^12 bytes in the same proportions, ``avoidable_a_terabyte`` its part that a
+    ``a_terabyte_costs`` is the price of moving 10^12 bytes in the same proportions, ``avoidable_of_it`` its part that a
     fix saves for certain.
     """
 
     category: str
-    total: int
+    bytes: int
     crossed: int
     avoidable: int
-    perhaps: int
-    a_terabyte: Decimal
-    avoidable_a_terabyte: Decimal
+    perhaps_avoidable: int
+    a_terabyte_costs: Decimal
+    avoidable_of_it: Decimal
+    currency: str
 
 
 def crossings(certificate: Certificate) -> list[Crossing]:
@@ -105,6 +108,7 @@ def crossings(certificate: Certificate) -> list[Crossing]:
                 sum(traffic[key] for key in crossed if key.at_most and not key.saves),
                 price(certificate, crossed, total),
                 price(certificate, saved, total),
+                certificate.prices.currency,
             )
         )
     return found
@@ -153,19 +157,7 @@ def to_json(certificate: Certificate) -> dict[str, Any]:
             {"category": category, "locality": locality, "reason": reason, "bytes": size}
             for (category, locality, reason), size in sorted(reasons.items(), key=str)
         ],
-        "crossings": [
-            {
-                "category": one.category,
-                "bytes": one.total,
-                "crossed": one.crossed,
-                "avoidable": one.avoidable,
-                "perhaps_avoidable": one.perhaps,
-                "a_terabyte_costs": str(one.a_terabyte),
-                "avoidable_of_it": str(one.avoidable_a_terabyte),
-                "currency": certificate.prices.currency,
-            }
-            for one in crossings(certificate)
-        ],
+        "crossings": msgspec.to_builtins(crossings(certificate)),
         "redirects": {"followed": facts.followed.right, "not_followed": facts.followed.wrong},
         "fed": facts.fed,
         "acknowledged": facts.produced.records,

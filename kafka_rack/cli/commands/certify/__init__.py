@@ -245,16 +245,15 @@ def show(certificate: Certificate) -> None:
         screen.print(painted((f"{one.question}: ", "bold"), one.remedy))
     if failed:
         screen.print()
-    currency = certificate.prices.currency
     crossed = [
         [
             row.category,
-            bytes_text(row.total),
-            f"{bytes_text(row.crossed)} ({100 * row.crossed // row.total} %)",
+            bytes_text(row.bytes),
+            f"{bytes_text(row.crossed)} ({100 * row.crossed // row.bytes} %)",
             bytes_text(row.avoidable),
-            bytes_text(row.perhaps),
-            money_text(row.a_terabyte, currency),
-            money_text(row.avoidable_a_terabyte, currency),
+            bytes_text(row.perhaps_avoidable),
+            money_text(row.a_terabyte_costs, row.currency),
+            money_text(row.avoidable_of_it, row.currency),
         ]
         for row in crossings(certificate)
     ]

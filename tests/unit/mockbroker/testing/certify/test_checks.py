@@ -161,9 +161,9 @@ def test_money_is_that_of_a_terabyte_in_the_same_proportions():
     traffic(facts, "cross", 300)
     traffic(facts, "cross", 100, saves=True)
     (consumed,) = crossings(certificate_of(["worker"], facts, Prices()))
-    assert (consumed.total, consumed.crossed, consumed.avoidable) == (1000, 400, 100)
-    assert consumed.a_terabyte == Decimal(8)  # 400 GB at 0.02 $
-    assert consumed.avoidable_a_terabyte == Decimal(2)
+    assert (consumed.bytes, consumed.crossed, consumed.avoidable) == (1000, 400, 100)
+    assert consumed.a_terabyte_costs == Decimal(8)  # 400 GB at 0.02 $
+    assert consumed.avoidable_of_it == Decimal(2)
 
 
 def graded(**verdicts: str) -> str:
