@@ -263,6 +263,17 @@ class ServedCluster(StateCommands):
 
     # inside
 
+    async def _end(self) -> None:
+        """Stop accepting, close every connection, and end the capture."""
+        self._is_running = False
+        self._runtime.stop()
+        for node in self._nodes.values():
+            node.close()
+        await asyncio.sleep(0)
+        if self._runtime.capture is not None:
+            self._runtime.capture.close()
+            self._runtime.capture = None
+
     async def _stopped(self, broker_ids: Iterable[int]) -> None:
         nodes = [self._nodes[broker_id] for broker_id in broker_ids]
         for node in nodes:

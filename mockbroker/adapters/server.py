@@ -5,7 +5,6 @@ An adapter: ``sockets`` passes bytes to ``connection``, ``runtime`` passes time 
 
 from __future__ import annotations
 
-import asyncio
 import secrets
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -69,6 +68,7 @@ class MockCluster(ServedCluster):
         client_racks: the racks of clients that name none, for journal, traffic and faults (docs/journal.md).
         capture: write every frame into this file, and into further files after ``capture_bytes``.
 
+    >>> import asyncio
     >>> async def main() -> None:
     ...     async with MockCluster(topics={"orders": 6}) as cluster:
     ...         await cluster.stop_rack("a")
@@ -174,14 +174,7 @@ class MockCluster(ServedCluster):
             await fork.close()
         if self._parent is not None:
             self._parent._forks.pop(self, None)
-        self._is_running = False
-        self._runtime.stop()
-        for node in self._nodes.values():
-            node.close()
-        await asyncio.sleep(0)
-        if self._runtime.capture is not None:
-            self._runtime.capture.close()
-            self._runtime.capture = None
+        await self._end()
         self.state.close()
         if self._storage is not None:
             self._storage.close()
@@ -242,6 +235,7 @@ class MockCluster(ServedCluster):
         offsets but no members. The two clusters are independent; the same commands produce the same ids in both. It
         ends with this one, if not before. A fork is in memory, even if this cluster is on disk.
 
+        >>> import asyncio
         >>> async def main() -> None:
         ...     async with MockCluster(topics={"orders": 6}) as cluster, cluster.fork() as fork:
         ...         fork.create_topic("payments")

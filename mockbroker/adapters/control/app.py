@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from starlette.applications import Starlette
-from starlette.convertors import Convertor, register_url_convertor
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
@@ -16,7 +15,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from mockbroker.adapters import dashboard
-from mockbroker.adapters.control import (  # each declares its operations
+from mockbroker.adapters.control import (  # noqa: F401 - each declares its operations
     broker_operations,
     cluster_operations,
     events,
@@ -36,43 +35,12 @@ from mockbroker.state.errors import ApiError, UnknownNameError
 if TYPE_CHECKING:
     from mockbroker.adapters.control.server import ControlServer
 
-__all__ = [
-    "broker_operations",
-    "cluster_operations",
-    "control_app",
-    "events",
-    "fault_operations",
-    "group_operations",
-    "metrics",
-    "openapi",
-    "request_operations",
-    "topic_operations",
-]
-
 log = logging.getLogger("mockbroker")
-
-
-class NameConvertor(Convertor[str]):
-    """A name in a path. Paths are matched as they were sent, so that a name may hold an encoded slash."""
-
-    regex = "[^/]+"
-
-    def convert(self, value: str) -> str:
-        return unquote(value)
-
-    def to_string(self, value: str) -> str:
-        return value
-
-
-register_url_convertor("kafka_name", NameConvertor())
 
 
 def control_app(server: ControlServer) -> ASGIApp:
     """The application for one server."""
-    routes = [
-        Route(path.replace("}", ":kafka_name}"), PathEndpoint(server, methods))
-        for path, methods in operation.by_path().items()
-    ]
+    routes = [Route(path, PathEndpoint(server, methods)) for path, methods in operation.by_path().items()]
     routes += [Route(path, StaticEndpoint(path)) for path in dashboard.static_files()]
     app = Starlette(routes=routes, exception_handlers={HTTPException: unknown_path, ControlProblem: as_problem})
     app.router.redirect_slashes = False
@@ -142,7 +110,9 @@ class PathEndpoint:
             body_limit = max(one.max_body_bytes for one in self.methods.values())
             await read_body(request, body_limit)
             raise wrong_method(request.method, tuple(self.methods))
-        call = ControlCall(self.server, request, dict(request.path_params))
+        # paths are matched as they were sent, so that a name may hold an encoded slash
+        names = {place: unquote(name) for place, name in request.path_params.items()}
+        call = ControlCall(self.server, request, names)
         body = await read_body(request, wanted.max_body_bytes)
         if request.method not in {"GET", "HEAD"}:
             check_content_type(request)

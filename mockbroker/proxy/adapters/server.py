@@ -179,20 +179,13 @@ class KafkaProxy(ServedCluster):
 
     async def close(self) -> None:
         """Stop accepting, and end every connection on both sides."""
-        self._is_running = False
-        self._runtime.stop()
         if self._looking is not None:
             self._looking.cancel()
             self._looking = None
         for task in self._accepting:
             task.cancel()
-        for node in self._nodes.values():
-            node.close()
         self._link.close()
-        await asyncio.sleep(0)
-        if self._runtime.capture is not None:
-            self._runtime.capture.close()
-            self._runtime.capture = None
+        await self._end()
 
     async def reset(self) -> NoReturn:
         """Refused. Raises ValueError."""
