@@ -13,7 +13,6 @@ Apache Kafka 4.4.
 from __future__ import annotations
 
 from collections.abc import Collection
-from enum import Enum
 
 from mockbroker.call import Call
 from mockbroker.handlers.leadership import find_partition, served_by
@@ -27,8 +26,7 @@ from protocol.apis.produce import ProduceRequest
 from protocol.error_codes import ErrorCode
 from protocol.records import BatchHeader, RecordError, iter_batches
 
-ABORTABLE_VERSION = 11
-BROKER_ADDS_VERSION = 12
+ABORTABLE_VERSION = 11  # of Produce
 TOPIC_ID_VERSION = 13
 TransactionErrors = dict[TopicPartition, ErrorCode]
 NOT_COORDINATED = frozenset(
@@ -41,30 +39,25 @@ NOT_COORDINATED = frozenset(
 )
 
 
-class TransactionSupport(Enum):
-    """How partitions are added to a client's transaction, by the version of its request."""
-
-    ADDS_BEFORE = "it has added them before"
-    KNOWS_ABORTABLE = "the same, and it knows TRANSACTION_ABORTABLE"
-    LEAVES_TO_BROKER = "the broker adds them"
-
-
 def transaction_errors(
     call: Call,
     transactional_id: str,
     producer_id: int,
     epoch: int,
     partitions: Collection[TopicPartition],
-    support: TransactionSupport,
+    missing: ErrorCode | None,
 ) -> dict[TopicPartition, ErrorCode]:
-    """The errors of partitions that a producer's transaction cannot write to; it omits the others."""
+    """The errors of partitions that a producer's transaction cannot write to; it omits the others.
+
+    ``missing`` is the error of those that the client has not added; None lets the broker add them.
+    """
     cluster = call.cluster
     try:
         coordinator = cluster.internal_topics.coordinator(transactional_id, TRANSACTIONS_TOPIC)
         if not (coordinator.is_running and cluster.network.connects(call.broker.id, coordinator.id)):
             return dict.fromkeys(partitions, ErrorCode.NETWORK_EXCEPTION)
         transactions = cluster.transactions
-        if support is TransactionSupport.LEAVES_TO_BROKER:
+        if missing is None:
             transactions.add_partitions(
                 transactional_id, producer_id, epoch, partitions, call.now_ms, client_version=BUMP
             )
@@ -77,9 +70,6 @@ def transaction_errors(
         if code is ErrorCode.PRODUCER_FENCED:
             code = ErrorCode.INVALID_PRODUCER_EPOCH
         return dict.fromkeys(partitions, code)
-    missing = ErrorCode.TRANSACTION_ABORTABLE
-    if support is TransactionSupport.ADDS_BEFORE:
-        missing = ErrorCode.INVALID_TXN_STATE
     return {one: missing for one, code in found.items() if code is not ErrorCode.NONE}
 
 
@@ -138,15 +128,15 @@ def verified(
     Args:
         unverified: each partition with its producer state, and the sequence number of the batch.
     """
-    support = support_of(call.version)
-    begins_bumped = support is TransactionSupport.LEAVES_TO_BROKER
+    missing = code_if_missing(call.version, ABORTABLE_VERSION)
+    begins_bumped = missing is None
     errors: dict[TopicPartition, ErrorCode] = {}
     for place, producers, sequence in unverified:
         if not producers.begin_verification(*pair, sequence, starts_at_zero=begins_bumped):
             errors[place] = ErrorCode.INVALID_PRODUCER_EPOCH
     places = [place for place, _, _ in unverified if place not in errors]
     if places:
-        errors |= transaction_errors(call, transactional_id, *pair, places, support)
+        errors |= transaction_errors(call, transactional_id, *pair, places, missing)
     if not begins_bumped:
         for place, code in errors.items():
             if code is ErrorCode.CONCURRENT_TRANSACTIONS:
@@ -154,10 +144,14 @@ def verified(
     return errors
 
 
-def support_of(version: int) -> TransactionSupport:
-    if version >= BROKER_ADDS_VERSION:
-        return TransactionSupport.LEAVES_TO_BROKER
-    return TransactionSupport.KNOWS_ABORTABLE if version >= ABORTABLE_VERSION else TransactionSupport.ADDS_BEFORE
+def code_if_missing(version: int, abortable_version: int) -> ErrorCode | None:
+    """The error of a partition that the client has not added to its transaction; None if the broker adds it.
+
+    ``abortable_version``: the only version of the request whose clients add partitions, and know the newer error.
+    """
+    if version > abortable_version:
+        return None
+    return ErrorCode.TRANSACTION_ABORTABLE if version == abortable_version else ErrorCode.INVALID_TXN_STATE
 
 
 def transactional_header(records: bytes | None) -> BatchHeader | None:

@@ -44,17 +44,13 @@ def init_producer_id(call: Call, request: InitProducerIdRequest) -> InitProducer
     if transactional_id is None:
         new_id = call.cluster.producers.new_id(call.broker.id, call.broker.epoch)
         return InitProducerIdResponse(producer_id=new_id, producer_epoch=FIRST_EPOCH)
-    two_phase_commit, keep_prepared = request.enable2_pc, request.keep_prepared_txn
-    timeout_ms = request.transaction_timeout_ms
-    transactions.check_initialisation(transactional_id, timeout_ms, two_phase_commit, keep_prepared)
-    check_coordinator(call, transactional_id, TRANSACTIONS_TOPIC)
-    producer_id, epoch = transactions.initialise(
+    timeout_ms = transactions.check_initialisation(
         transactional_id,
-        timeout_ms,
-        None if present[0] == NO_PRODUCER_ID else present,
-        call.broker,
-        call.now_ms,
-        two_phase_commit=two_phase_commit,
-        keep_prepared=keep_prepared,
+        request.transaction_timeout_ms,
+        two_phase_commit=request.enable2_pc,
+        keep_prepared=request.keep_prepared_txn,
     )
+    check_coordinator(call, transactional_id, TRANSACTIONS_TOPIC)
+    known = None if present[0] == NO_PRODUCER_ID else present
+    producer_id, epoch = transactions.initialise(transactional_id, timeout_ms, known, call.broker, call.now_ms)
     return InitProducerIdResponse(producer_id=producer_id, producer_epoch=epoch)

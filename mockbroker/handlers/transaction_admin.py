@@ -108,17 +108,8 @@ def list_transactions(call: Call, request: ListTransactionsRequest) -> ListTrans
     wanted = whole_match(request.transactional_id_pattern)
     access = access_of(call.cluster, call.session.principal, call.session.address)
     names = set(STATE_NAMES.values())
-    found = call.cluster.transactions.select(
-        lambda transactional_id: (
-            coordinates(call, transactional_id, TRANSACTIONS_TOPIC)
-            and (access is None or access.may(Operation.DESCRIBE, ResourceType.TRANSACTIONAL_ID, transactional_id))
-            and (wanted is None or wanted.fullmatch(transactional_id) is not None)
-        ),
-        states=frozenset(request.state_filters),
-        producer_ids=frozenset(request.producer_id_filters),
-        min_duration_ms=request.duration_filter,
-        now_ms=call.now_ms,
-    )
+    states, producer_ids = request.state_filters, request.producer_id_filters
+    begun_before = call.cluster.clock.at(call.now_ms) - request.duration_filter
     return ListTransactionsResponse(
         unknown_state_filters=[name for name in dict.fromkeys(request.state_filters) if name not in names],
         transaction_states=[
@@ -127,7 +118,13 @@ def list_transactions(call: Call, request: ListTransactionsRequest) -> ListTrans
                 producer_id=value.producer_id,
                 transaction_state=STATE_NAMES[TransactionState(value.transaction_status)],
             )
-            for transactional_id, value in found
+            for transactional_id, value in sorted(call.cluster.transactions.values().items())
+            if coordinates(call, transactional_id, TRANSACTIONS_TOPIC)
+            and (access is None or access.may(Operation.DESCRIBE, ResourceType.TRANSACTIONAL_ID, transactional_id))
+            and (wanted is None or wanted.fullmatch(transactional_id) is not None)
+            and (not states or STATE_NAMES[TransactionState(value.transaction_status)] in states)
+            and (not producer_ids or value.producer_id in producer_ids)
+            and (request.duration_filter < 0 or value.transaction_start_timestamp_ms < begun_before)
         ],
     )
 

@@ -25,7 +25,7 @@ from mockbroker.groups.offsets import Committed
 from mockbroker.handlers.find_coordinator import check_coordinator
 from mockbroker.handlers.group_offsets import store_offsets
 from mockbroker.handlers.leadership import find_partition, served_by, when_done
-from mockbroker.handlers.produce_transactions import TransactionSupport, transaction_errors
+from mockbroker.handlers.produce_transactions import code_if_missing, transaction_errors
 from mockbroker.state.errors import ApiError
 from mockbroker.state.image import TopicPartition
 from mockbroker.state.logs.appending import append_marker
@@ -53,7 +53,7 @@ BROKERS_VERSION = 4  # of AddPartitionsToTxn: many transactions at once, for bro
 FENCED = Errors(older={ErrorCode.PRODUCER_FENCED: (2, ErrorCode.INVALID_PRODUCER_EPOCH)})
 BUMPING_VERSION = 5  # of EndTxn
 TOPIC_ID_VERSION = 6  # of TxnOffsetCommit
-SUPPORT_OF_COMMITS = {4: TransactionSupport.KNOWS_ABORTABLE, 3: TransactionSupport.ADDS_BEFORE}
+ABORTABLE_VERSION = 4  # of TxnOffsetCommit
 REQUEST_TIMEOUT_MS = 30_000  # request.timeout.ms, for the markers' replication
 
 MarkerResult = WriteTxnMarkersResponse.Marker.Topic.Partition
@@ -332,16 +332,14 @@ def stage(
         check_coordinator(call, request.group_id)
         call.cluster.internal_topics.check_takes_writes(OFFSETS_TOPIC, request.group_id)
         place = offsets_of(call, request.group_id)
-        support = TransactionSupport.LEAVES_TO_BROKER
-        if call.version < BUMPING_VERSION:
-            support = SUPPORT_OF_COMMITS[max(call.version, min(SUPPORT_OF_COMMITS))]
+        missing = code_if_missing(call.version, ABORTABLE_VERSION)
         shard = call.cluster.internal_topics.shard(OFFSETS_TOPIC, request.group_id)
         known_epoch = shard.producer_epochs.get(producer_id, epoch)
         if epoch < known_epoch:
             return dict.fromkeys(offsets, ErrorCode.INVALID_PRODUCER_EPOCH)
         refused = {}
         if epoch != known_epoch or producer_id not in shard.pending:
-            refused = transaction_errors(call, request.transactional_id, producer_id, epoch, [place], support)
+            refused = transaction_errors(call, request.transactional_id, producer_id, epoch, [place], missing)
         if refused:
             code = refused[place]
             if code is ErrorCode.NETWORK_EXCEPTION:  # older clients do not retry on it

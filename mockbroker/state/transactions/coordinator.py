@@ -13,9 +13,9 @@ Kafka 4.4; KIP-98, KIP-360, KIP-664, KIP-890, KIP-939.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mockbroker.state.errors import ApiError
 from mockbroker.state.features import feature_level
@@ -26,18 +26,17 @@ from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC, TRANSACTIONS
 from mockbroker.state.transactions.markers import Markers
 from mockbroker.state.transactions.states import (
     ENDING,
-    STATE_NAMES,
     TransactionState,
     after,
     check_ended,
     check_epoch,
     concurrent,
     fenced,
+    in_state,
     new_value,
     partitions_of,
     record,
     wrong_id,
-    wrong_state,
 )
 from protocol.embedded.transaction_log import TransactionLogKey, TransactionLogValue
 from protocol.error_codes import ErrorCode
@@ -89,10 +88,6 @@ class Transactions:
             id_: value for shard in shards for id_ in shard.records if (value := shard.value(TransactionLogKey, id_))
         }
 
-    def _append(self, transactional_id: str, value: TransactionLogValue | None) -> None:
-        """Write the new state of a transactional id; None deletes it."""
-        self.cluster.internal_topics.write(TRANSACTIONS_TOPIC, transactional_id, [record(transactional_id, value)])
-
     # producers
 
     def initialise(
@@ -102,26 +97,19 @@ class Transactions:
         present: tuple[int, int] | None,
         broker: Broker,
         now_ms: int,
-        *,
-        two_phase_commit: bool = False,
-        keep_prepared: bool = False,
     ) -> tuple[int, int]:
         """The producer id and epoch to use from now on; they fence the previous producer.
 
         Args:
+            timeout_ms: as returned by ``check_initialisation``.
             present: the producer's id and epoch if it continues after an error (KIP-360). The previous pair is a retry
                 after a lost answer: it gets the current pair again.
             broker: the broker that received the request; a new id comes from its block.
-            two_phase_commit, keep_prepared: KIP-939; the second is not in any release yet.
 
-        Raises ApiError: INVALID_REQUEST, TRANSACTIONAL_ID_AUTHORIZATION_FAILED, UNSUPPORTED_VERSION,
-            INVALID_TRANSACTION_TIMEOUT, COORDINATOR_NOT_AVAILABLE; PRODUCER_FENCED if another producer took over, or
-            had the transactional id all along; CONCURRENT_TRANSACTIONS while a transaction ends, which includes an open
-            one that this call aborts.
+        Raises ApiError: COORDINATOR_NOT_AVAILABLE; PRODUCER_FENCED if another producer took over, or had the
+            transactional id all along; CONCURRENT_TRANSACTIONS while a transaction ends, which includes an open one
+            that this call aborts.
         """
-        self.check_initialisation(transactional_id, timeout_ms, two_phase_commit, keep_prepared)
-        if two_phase_commit:
-            timeout_ms = MAX_TIMEOUT_MS
         value = self.find(transactional_id) or self._new.get(transactional_id)
         if value is None:
             value = new_value(self._new_id(broker), timeout_ms, self._wall_ms(now_ms))
@@ -139,9 +127,16 @@ class Transactions:
         return self._next_epoch(transactional_id, value, timeout_ms, present, broker, now_ms)
 
     def check_initialisation(
-        self, transactional_id: str, timeout_ms: int, two_phase_commit: bool, keep_prepared: bool
-    ) -> None:
-        """Reject what the coordinator rejects before it reads its state. Raises ApiError: see ``initialise``."""
+        self, transactional_id: str, timeout_ms: int, *, two_phase_commit: bool, keep_prepared: bool
+    ) -> int:
+        """The time-out of a producer's transactions, after the checks that do not depend on the coordinator's state.
+
+        Args:
+            two_phase_commit, keep_prepared: KIP-939; the second is not in any release yet.
+
+        Raises ApiError: INVALID_REQUEST, TRANSACTIONAL_ID_AUTHORIZATION_FAILED, UNSUPPORTED_VERSION,
+            INVALID_TRANSACTION_TIMEOUT.
+        """
         settings = self.cluster.settings
         if not transactional_id:
             raise ApiError(ErrorCode.INVALID_REQUEST, "expected a transactional id or none, got ''")
@@ -152,12 +147,15 @@ class Transactions:
             )
         if keep_prepared:
             raise ApiError(ErrorCode.UNSUPPORTED_VERSION, "expected keep_prepared=false, got true")
+        if two_phase_commit:
+            return MAX_TIMEOUT_MS
         max_timeout_ms = settings["transaction.max.timeout.ms"]
-        if not two_phase_commit and not 0 < timeout_ms <= max_timeout_ms:
+        if not 0 < timeout_ms <= max_timeout_ms:
             raise ApiError(
                 ErrorCode.INVALID_TRANSACTION_TIMEOUT,
                 f"expected a timeout of 1 to {max_timeout_ms} ms, got {timeout_ms}",
             )
+        return timeout_ms
 
     def add_partitions(
         self,
@@ -176,27 +174,19 @@ class Transactions:
 
         Raises ApiError: INVALID_REQUEST, INVALID_PRODUCER_ID_MAPPING, PRODUCER_FENCED, CONCURRENT_TRANSACTIONS.
         """
-        value = self._value(transactional_id, producer_id, now_ms)
-        check_epoch(transactional_id, value, epoch)
-        state = TransactionState(value.transaction_status)
-        if state in ENDING:
-            raise concurrent(transactional_id, value)
-        known = set(partitions_of(value)) if state is TransactionState.ONGOING else set()
-        if state is TransactionState.ONGOING and known.issuperset(partitions):
+        value = self._not_ending(transactional_id, producer_id, epoch, now_ms)
+        is_open = value.transaction_status == TransactionState.ONGOING
+        known = set(partitions_of(value)) if is_open else set()
+        if is_open and known.issuperset(partitions):
             return
-        wall_ms = self._wall_ms(now_ms)
-        begun = value.transaction_start_timestamp_ms if state is TransactionState.ONGOING else wall_ms
         self._write(
             transactional_id,
-            after(
-                value,
-                TransactionState.ONGOING,
-                wall_ms,
-                partitions=known.union(partitions),
-                transaction_start_timestamp_ms=begun,
-                client_transaction_version=client_version,
-            ),
+            value,
+            TransactionState.ONGOING,
             now_ms,
+            partitions=known.union(partitions),
+            transaction_start_timestamp_ms=value.transaction_start_timestamp_ms if is_open else self._wall_ms(now_ms),
+            client_transaction_version=client_version,
         )
 
     def verify(
@@ -206,11 +196,7 @@ class Transactions:
 
         Raises ApiError: as ``add_partitions``.
         """
-        value = self._value(transactional_id, producer_id, now_ms)
-        check_epoch(transactional_id, value, epoch)
-        if value.transaction_status in ENDING:
-            raise concurrent(transactional_id, value)
-        known = set(partitions_of(value))
+        known = set(partitions_of(self._not_ending(transactional_id, producer_id, epoch, now_ms)))
         return {one: ErrorCode.NONE if one in known else ErrorCode.TRANSACTION_ABORTABLE for one in partitions}
 
     def end(
@@ -253,31 +239,6 @@ class Transactions:
                 ErrorCode.TRANSACTIONAL_ID_NOT_FOUND, f"there is no producer with transactional id {transactional_id}"
             )
         return value
-
-    def select(
-        self,
-        is_wanted: Callable[[str], bool],
-        *,
-        states: Collection[str] = (),
-        producer_ids: Collection[int] = (),
-        min_duration_ms: int = -1,
-        now_ms: int,
-    ) -> list[tuple[str, TransactionLogValue]]:
-        """The transactional ids in one of the states and of one of the producers; an empty collection matches all.
-
-        Args:
-            is_wanted: returns True for an id to include.
-            min_duration_ms: only transactions that began longer ago than this; -1 for any.
-        """
-        begun_before = self._wall_ms(now_ms) - min_duration_ms
-        return [
-            (transactional_id, value)
-            for transactional_id, value in sorted(self.values().items())
-            if is_wanted(transactional_id)
-            and (not states or STATE_NAMES[TransactionState(value.transaction_status)] in states)
-            and (not producer_ids or value.producer_id in producer_ids)
-            and (min_duration_ms < 0 or value.transaction_start_timestamp_ms < begun_before)
-        ]
 
     def forget_all(self) -> None:
         """Remove all transactional ids after their topic was deleted."""
@@ -337,7 +298,7 @@ class Transactions:
         return None if timeout_ms == MAX_TIMEOUT_MS else value.transaction_start_timestamp_ms + timeout_ms + 1
 
     def _expire(self, transactional_id: str, value: TransactionLogValue) -> None:
-        self._append(transactional_id, None)
+        self.cluster.internal_topics.write(TRANSACTIONS_TOPIC, transactional_id, [record(transactional_id, None)])
         for shard in self.cluster.internal_topics.shards(OFFSETS_TOPIC):
             shard.producer_epochs.pop(value.producer_id, None)
         self.cluster.producers.last_epochs.pop(transactional_id, None)
@@ -361,6 +322,14 @@ class Transactions:
         value = self._known(transactional_id, producer_id, now_ms)
         if value.producer_id != producer_id:
             raise wrong_id(transactional_id, producer_id)
+        return value
+
+    def _not_ending(self, transactional_id: str, producer_id: int, epoch: int, now_ms: int) -> TransactionLogValue:
+        """The state of a transactional id, for the producer of this epoch. Raises ApiError."""
+        value = self._value(transactional_id, producer_id, now_ms)
+        check_epoch(transactional_id, value, epoch)
+        if value.transaction_status in ENDING:
+            raise concurrent(transactional_id, value)
         return value
 
     def _known(self, transactional_id: str, producer_id: int, now_ms: int) -> TransactionLogValue:
@@ -406,16 +375,13 @@ class Transactions:
                 epoch = known_epoch  # a retry
         self._write(
             transactional_id,
-            after(
-                value,
-                TransactionState.EMPTY,
-                self._wall_ms(now_ms),
-                producer_id=producer_id,
-                producer_epoch=epoch,
-                transaction_timeout_ms=timeout_ms,
-                transaction_start_timestamp_ms=-1,
-            ),
+            value,
+            TransactionState.EMPTY,
             now_ms,
+            producer_id=producer_id,
+            producer_epoch=epoch,
+            transaction_timeout_ms=timeout_ms,
+            transaction_start_timestamp_ms=-1,
         )
         last_epochs[transactional_id] = last_epoch
         return (producer_id, epoch)
@@ -440,7 +406,7 @@ class Transactions:
             check_ended(transactional_id, value, commit=commit)
             return (value.producer_id, value.producer_epoch)
         if commit and state is not TransactionState.ONGOING:
-            raise wrong_state(transactional_id, value, commit=commit)
+            raise in_state(ErrorCode.INVALID_TXN_STATE, transactional_id, value)
         ended = self._bump(transactional_id, value, now_ms, commit=commit, broker=broker)
         return completed_pair(ended)
 
@@ -454,7 +420,7 @@ class Transactions:
             next_id = self._new_id(
                 broker or self.cluster.internal_topics.coordinator(transactional_id, TRANSACTIONS_TOPIC)
             )
-        begun = value.transaction_start_timestamp_ms
+        is_open = value.transaction_status == TransactionState.ONGOING
         decided = self._decide(
             transactional_id,
             value,
@@ -463,9 +429,7 @@ class Transactions:
             client_transaction_version=BUMP,
             producer_epoch=min(known_epoch + 1, MAX_EPOCH),
             next_producer_id=next_id,
-            transaction_start_timestamp_ms=begun
-            if value.transaction_status == TransactionState.ONGOING
-            else self._wall_ms(now_ms),
+            transaction_start_timestamp_ms=value.transaction_start_timestamp_ms if is_open else self._wall_ms(now_ms),
         )
         self.cluster.producers.last_epochs[transactional_id] = known_epoch
         return decided
@@ -491,17 +455,21 @@ class Transactions:
         """Write how a transaction ends, then its markers; returns the value written."""
         state = TransactionState.PREPARE_COMMIT if commit else TransactionState.PREPARE_ABORT
         partitions = partitions_of(value) if value.transaction_status == TransactionState.ONGOING else []
-        decided = after(value, state, self._wall_ms(now_ms), partitions=partitions, **changes)
-        self.cluster.internal_topics.check_takes_writes(TRANSACTIONS_TOPIC, transactional_id)
-        self._append(transactional_id, decided)
+        decided = self._write(transactional_id, value, state, now_ms, partitions=partitions, **changes)
         self._write_markers(transactional_id, decided, now_ms)
         return decided
 
-    def _write(self, transactional_id: str, value: TransactionLogValue, now_ms: int) -> None:
-        self.cluster.internal_topics.check_takes_writes(TRANSACTIONS_TOPIC, transactional_id)
-        self._append(transactional_id, value)
+    def _write(
+        self, transactional_id: str, value: TransactionLogValue, state: TransactionState, now_ms: int, **changes: Any
+    ) -> TransactionLogValue:
+        """Write the next state of a transactional id; returns its value. Raises ApiError: COORDINATOR_NOT_AVAILABLE."""
+        changed = after(value, state, self._wall_ms(now_ms), **changes)
+        topics = self.cluster.internal_topics
+        topics.check_takes_writes(TRANSACTIONS_TOPIC, transactional_id)
+        topics.write(TRANSACTIONS_TOPIC, transactional_id, [record(transactional_id, changed)])
         self._new.pop(transactional_id, None)
         self._set_timer(transactional_id, now_ms)
+        return changed
 
     def _write_markers(self, transactional_id: str, value: TransactionLogValue, now_ms: int) -> None:
         """Write the markers that can be written; when none is missing, complete the transaction."""
@@ -512,16 +480,13 @@ class Transactions:
         producer_id, epoch = completed_pair(value)
         self._write(
             transactional_id,
-            after(
-                value,
-                TransactionState.COMPLETE_COMMIT if committed else TransactionState.COMPLETE_ABORT,
-                self._wall_ms(now_ms),
-                partitions=(),
-                producer_id=producer_id,
-                producer_epoch=epoch,
-                next_producer_id=NO_PRODUCER_ID,
-            ),
+            value,
+            TransactionState.COMPLETE_COMMIT if committed else TransactionState.COMPLETE_ABORT,
             now_ms,
+            partitions=(),
+            producer_id=producer_id,
+            producer_epoch=epoch,
+            next_producer_id=NO_PRODUCER_ID,
         )
         self._markers.forget(transactional_id)
 

@@ -74,7 +74,7 @@ def check_ended(transactional_id: str, value: TransactionLogValue, *, commit: bo
     if value.transaction_status == ending:
         raise concurrent(transactional_id, value)
     if value.transaction_status != ended:
-        raise wrong_state(transactional_id, value, commit=commit)
+        raise in_state(ErrorCode.INVALID_TXN_STATE, transactional_id, value)
 
 
 def wrong_id(transactional_id: str, producer_id: int) -> ApiError:
@@ -92,16 +92,12 @@ def fenced(transactional_id: str, value: TransactionLogValue, producer_id: int, 
 
 
 def concurrent(transactional_id: str, value: TransactionLogValue) -> ApiError:
-    state = STATE_NAMES[TransactionState(value.transaction_status)]
-    return ApiError(ErrorCode.CONCURRENT_TRANSACTIONS, f"the transaction of {transactional_id} is in state {state}")
+    return in_state(ErrorCode.CONCURRENT_TRANSACTIONS, transactional_id, value)
 
 
-def wrong_state(transactional_id: str, value: TransactionLogValue, *, commit: bool) -> ApiError:
+def in_state(code: ErrorCode, transactional_id: str, value: TransactionLogValue) -> ApiError:
     state = STATE_NAMES[TransactionState(value.transaction_status)]
-    outcome = "commit" if commit else "abort"
-    return ApiError(
-        ErrorCode.INVALID_TXN_STATE, f"expected a transaction of {transactional_id} to {outcome}, got state {state}"
-    )
+    return ApiError(code, f"the transaction of {transactional_id} is in state {state}")
 
 
 NO_TIME = -1
