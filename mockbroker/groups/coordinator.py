@@ -18,7 +18,7 @@ from mockbroker.groups.classic.members import PendingJoin, PendingSync, refused_
 from mockbroker.groups.classic.records import new_group
 from mockbroker.groups.classic.states import ClassicGroupState
 from mockbroker.groups.expiry import expire
-from mockbroker.groups.kind import GROUP_CLASSES, Sender
+from mockbroker.groups.kind import GROUP_CLASSES, Sender, check_group_id
 from mockbroker.groups.modern.group import ModernGroup
 from mockbroker.groups.modern.rules import GroupRules, rules_of
 from mockbroker.groups.modern.topics import GroupTopics
@@ -199,18 +199,15 @@ class Groups:
         return self._of_members(group_id).join(request, sender, now_ms, rng)
 
     def sync(self, request: SyncGroupRequest, now_ms: int) -> PendingSync:
-        """Handle a SyncGroup. Raises ApiError: INVALID_GROUP_ID, and those of ``ClassicGroup.sync``."""
-        check_group_id(request.group_id)
+        """Handle a SyncGroup. Raises ApiError: those of ``ClassicGroup.sync``."""
         return self._of_members(request.group_id).sync(request, now_ms)
 
     def heartbeat(self, request: HeartbeatRequest, now_ms: int) -> None:
-        """Handle a member's heartbeat. Raises ApiError: INVALID_GROUP_ID, and those of ``ClassicGroup.heartbeat``."""
-        check_group_id(request.group_id)
+        """Handle a member's heartbeat. Raises ApiError: those of ``ClassicGroup.heartbeat``."""
         self._of_members(request.group_id).heartbeat(request, now_ms)
 
     def leave(self, group_id: str, leaving: Sequence[tuple[str, str | None]], now_ms: int) -> list[ErrorCode]:
-        """Remove members by (member id, instance id); returns their error codes. Raises ApiError: INVALID_GROUP_ID."""
-        check_group_id(group_id)
+        """Remove members by (member id, instance id); returns their error codes."""
         try:
             group = self._of_members(group_id)
         except ApiError as error:
@@ -302,9 +299,8 @@ class Groups:
 
         Returns: NONE or GROUP_SUBSCRIBED_TO_TOPIC for each partition.
 
-        Raises ApiError: INVALID_GROUP_ID, GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP if members are not consumers.
+        Raises ApiError: GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP if members are not consumers.
         """
-        check_group_id(group_id)
         subscribed = self.get(group_id).subscribed_topics()
         errors = {
             (topic, partition): ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC
@@ -417,12 +413,6 @@ class Groups:
 
 def unknown_member(group_id: str) -> ApiError:
     return ApiError(ErrorCode.UNKNOWN_MEMBER_ID, f"Group {group_id} not found.")
-
-
-def check_group_id(group_id: str) -> None:
-    """Reject the empty group id, which only commits and fetches may use. Raises ApiError: INVALID_GROUP_ID."""
-    if not group_id:
-        raise ApiError(ErrorCode.INVALID_GROUP_ID, "the group id is empty")
 
 
 def is_consumer(group: AnyGroup | None) -> TypeGuard[ConsumerGroup]:

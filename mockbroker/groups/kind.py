@@ -25,7 +25,9 @@ from enum import Enum
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from mockbroker.parts import merged
+from mockbroker.state.errors import ApiError
 from mockbroker.state.image import TopicPartition
+from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
     from mockbroker.groups.coordinator import Groups
@@ -84,3 +86,9 @@ class CoordinatedGroup:
 
     def cancel_timer(self, timer: GroupTimer, member_id: str = "") -> None:
         self.groups.timers.cancel((self.id, timer, member_id))
+
+
+def check_group_id(group_id: str) -> None:
+    """Reject the empty group id, which only commits and fetches may use. Raises ApiError: INVALID_GROUP_ID."""
+    if not group_id:
+        raise ApiError(ErrorCode.INVALID_GROUP_ID, "the group id is empty")

@@ -11,8 +11,7 @@ from __future__ import annotations
 from mockbroker.api import Errors, Needs, handles
 from mockbroker.call import Call, Wait
 from mockbroker.groups.classic.members import Answer, PendingAnswer, refused_join
-from mockbroker.groups.coordinator import check_group_id
-from mockbroker.handlers.find_coordinator import check_coordinator, sender_of
+from mockbroker.handlers.find_coordinator import check_coordinator, check_group, sender_of
 from mockbroker.state.errors import ApiError
 from protocol.apis.classic_group import (
     HeartbeatRequest,
@@ -53,8 +52,7 @@ def sync_group(call: Call, request: SyncGroupRequest) -> SyncGroupResponse | Wai
     """Return the member's assignment, once the group's leader has sent all of them."""
     if call.version >= SYNC_PROTOCOL_VERSION and None in (request.protocol_type, request.protocol_name):
         raise ApiError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
-    check_group_id(request.group_id)
-    check_coordinator(call, request.group_id)
+    check_group(call, request.group_id)
     return when_answered(call.cluster.groups.sync(request, call.now_ms), call.version)
 
 
@@ -71,8 +69,7 @@ def when_answered(parked: PendingAnswer[Answer], version: int) -> Answer | Wait:
 @handles(HeartbeatRequest, access=Needs(group="Read"))
 def heartbeat(call: Call, request: HeartbeatRequest) -> HeartbeatResponse:
     """Extend the member's session; REBALANCE_IN_PROGRESS makes it join again."""
-    check_group_id(request.group_id)
-    check_coordinator(call, request.group_id)
+    check_group(call, request.group_id)
     call.cluster.groups.heartbeat(request, call.now_ms)
     return HeartbeatResponse()
 
@@ -84,8 +81,7 @@ def leave_group(call: Call, request: LeaveGroupRequest) -> LeaveGroupResponse:
     leaving: list[tuple[str, str | None]] = [(request.member_id, None)]
     if batch:
         leaving = [(member.member_id, member.group_instance_id) for member in request.members]
-    check_group_id(request.group_id)
-    check_coordinator(call, request.group_id)
+    check_group(call, request.group_id)
     errors = call.cluster.groups.leave(request.group_id, leaving, call.now_ms)
     if not batch:
         return LeaveGroupResponse(error_code=errors[0])

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from mockbroker.api import Errors, Needs, handles
 from mockbroker.call import Call
-from mockbroker.groups.kind import Sender
+from mockbroker.groups.kind import Sender, check_group_id
 from mockbroker.parts import load
 from mockbroker.state.errors import ApiError
 from mockbroker.state.security.access import may_see_of
@@ -95,6 +95,12 @@ def check_coordinator(call: Call, key: str, topic: str = OFFSETS_TOPIC) -> None:
     """Raises ApiError: NOT_COORDINATOR, unless the broker coordinates a group, or the key of another topic."""
     if not coordinates(call, key, topic):
         raise ApiError(ErrorCode.NOT_COORDINATOR, f"broker {call.broker.id} does not coordinate {key}")
+
+
+def check_group(call: Call, group_id: str) -> None:
+    """Raises ApiError: INVALID_GROUP_ID for the empty id; NOT_COORDINATOR, unless the broker coordinates the group."""
+    check_group_id(group_id)
+    check_coordinator(call, group_id)
 
 
 def sender_of(call: Call) -> Sender:

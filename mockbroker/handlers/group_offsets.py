@@ -16,10 +16,9 @@ from typing import Any, TypeVar
 
 from mockbroker.api import Errors, Needs, handles
 from mockbroker.call import Call
-from mockbroker.groups.coordinator import check_group_id
 from mockbroker.groups.offsets import NOTHING_COMMITTED, Committed
 from mockbroker.handlers.error_responses import answer_parts
-from mockbroker.handlers.find_coordinator import check_coordinator
+from mockbroker.handlers.find_coordinator import check_coordinator, check_group
 from mockbroker.handlers.leadership import find_partition, is_known
 from mockbroker.state.coordinator_shard import NEVER
 from mockbroker.state.errors import ApiError
@@ -177,8 +176,7 @@ def offset_delete(call: Call, request: OffsetDeleteRequest) -> OffsetDeleteRespo
             else:
                 known.append((partition.topic.name, partition.index))
     refused = bool(results) or not all(is_known(call, topic.name) for topic in request.topics)
-    check_group_id(request.group_id)
-    check_coordinator(call, request.group_id)
+    check_group(call, request.group_id)
     call.cluster.internal_topics.check_takes_writes(OFFSETS_TOPIC, request.group_id)
     results.update(call.cluster.groups.delete_offsets(request.group_id, known))
     topics = [

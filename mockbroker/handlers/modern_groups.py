@@ -13,10 +13,9 @@ from typing import Any, TypeVar, cast
 
 from mockbroker.api import Needs
 from mockbroker.call import Call
-from mockbroker.groups.coordinator import check_group_id
 from mockbroker.groups.modern.group import ModernGroup
 from mockbroker.handlers.error_responses import request_error
-from mockbroker.handlers.find_coordinator import check_coordinator
+from mockbroker.handlers.find_coordinator import check_coordinator, check_group
 from mockbroker.handlers.groups import ALL_GROUP_OPERATIONS
 from mockbroker.state.errors import ApiError
 from mockbroker.state.features import feature_level
@@ -64,8 +63,7 @@ def described_groups(
     entries = []
     for group_id in request.group_ids:
         try:
-            check_group_id(group_id)
-            check_coordinator(call, group_id)
+            check_group(call, group_id)
             group = call.cluster.groups.get_as(kind, group_id)
         except ApiError as error:
             message = error.message if error.code in errors_with_message else None

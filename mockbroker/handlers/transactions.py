@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from mockbroker.api import Errors, Needs, handles
 from mockbroker.call import Call, Wait
-from mockbroker.groups.coordinator import check_group_id
+from mockbroker.groups.kind import check_group_id
 from mockbroker.groups.offsets import Committed
 from mockbroker.handlers.find_coordinator import check_coordinator
 from mockbroker.handlers.group_offsets import store_offsets

@@ -12,8 +12,7 @@ from collections.abc import Iterable
 
 from mockbroker.api import Errors, Needs, handles
 from mockbroker.call import Call
-from mockbroker.groups.coordinator import check_group_id
-from mockbroker.handlers.find_coordinator import check_coordinator
+from mockbroker.handlers.find_coordinator import check_coordinator, check_group
 from mockbroker.share_groups.groups.group import ShareGroup
 from mockbroker.share_groups.groups.partitions import begin, delete_topics
 from mockbroker.share_groups.handlers.share_acknowledgements import check_enabled
@@ -100,8 +99,7 @@ def described_topic(call: Call, group_id: str, topic_id: bytes, partitions: Iter
 def alter_offsets(call: Call, request: AlterShareGroupOffsetsRequest) -> AlterShareGroupOffsetsResponse:
     """Set the start offsets of a group without members; creates the group if it does not exist."""
     check_enabled(call)
-    check_group_id(request.group_id)
-    check_coordinator(call, request.group_id)
+    check_group(call, request.group_id)
     groups = call.cluster.groups
     group = groups.find_or_make(ShareGroup, request.group_id, create=True)
     group.delete()  # raises if the group has members
@@ -150,8 +148,7 @@ def unknown_partition(index: int) -> AlteredTopic.Partition:
 def delete_offsets(call: Call, request: DeleteShareGroupOffsetsRequest) -> DeleteShareGroupOffsetsResponse:
     """Delete the offsets of a group without members in some topics."""
     check_enabled(call)
-    check_group_id(request.group_id)
-    check_coordinator(call, request.group_id)
+    check_group(call, request.group_id)
     group = call.cluster.groups.get_as(ShareGroup, request.group_id)
     group.delete()  # raises if the group has members
     if group.initialized is None:

@@ -48,17 +48,6 @@ def test_members_of_a_group_that_does_not_exist_are_unknown(driver):
     assert groups.leave(GROUP, [("m", None), ("n", None)], 0) == [ErrorCode.UNKNOWN_MEMBER_ID] * 2
 
 
-def test_the_empty_group_id_is_refused_to_members_and_admins(driver):
-    groups = driver.groups
-    for command in (
-        lambda: groups.heartbeat(heartbeat_request("m", 1, group_id=""), 0),
-        lambda: groups.sync(sync_request("m", 1, group_id=""), 0),
-        lambda: groups.leave("", [], 0),
-        lambda: groups.delete_offsets("", []),
-    ):
-        assert refusal(command) is ErrorCode.INVALID_GROUP_ID
-
-
 @pytest.mark.parametrize("session_ms", [5_999, 1_800_001, 0, -1])
 def test_a_session_outside_the_brokers_limits_is_refused(driver, session_ms):
     assert refusal(lambda: driver.join(session_ms=session_ms)) is ErrorCode.INVALID_SESSION_TIMEOUT

@@ -253,6 +253,12 @@ def join(sim, metadata):
     sim.cluster.groups.join(joining, Sender(WITHOUT_IDS, "c", "/h"), sim.now_ms, sim.engine.path.rng)
 
 
+def test_the_empty_group_has_no_offsets_to_delete(sim):
+    request = OffsetDeleteRequest(group_id="")
+    coordinator = sim.cluster.internal_topics.coordinator("").id
+    assert sim.ask(request, broker=coordinator).error_code == ErrorCode.INVALID_GROUP_ID
+
+
 def test_offsets_are_deleted_and_unknown_partitions_named(sim):
     commit(sim, {0: 5, 1: 7})
     assert errors_of(delete(sim, 0, 9)) == {0: ErrorCode.NONE, 9: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
