@@ -20,9 +20,10 @@ Source: Group and GroupMetadataManager.getOrMaybeCreateConsumerGroup and its lik
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import Enum
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from functools import cache
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from mockbroker.parts import merged
 from mockbroker.state.errors import ApiError
@@ -51,6 +52,44 @@ class Sender(NamedTuple):
     client_id: str
     client_host: str
     may_see: Callable[[str], bool] | None = None
+
+
+MEMBER_FIELDS = {
+    "member_id": "id",
+    "group_instance_id": "instance_id",
+    "session_timeout": "session_timeout_ms",
+    "rebalance_timeout": "rebalance_timeout_ms",
+    "member_epoch": "epoch",
+    "previous_member_epoch": "previous_epoch",
+    "rack_id": "rack",
+    "subscribed_topic_regex": "expression",
+    "server_assignor": "assignor",
+    "classic_member_metadata": "classic",
+}
+"""The names in members of those fields of records and messages that are named differently there."""
+
+
+class GroupMember:
+    """A member of a group of any kind: a dataclass."""
+
+    __slots__ = ()
+
+    @classmethod
+    def common_with(cls, message: Any) -> list[tuple[str, str]]:
+        """The fields of a class of messages that members have too, with the name of each in the member."""
+        own: Any = cls
+        return common_fields(own, message)
+
+    def message(self, kind: type[Any], **others: Any) -> Any:
+        """A record or part of a response of this class, with the fields that the member has too, and others."""
+        return kind(**{name: getattr(self, own) for name, own in self.common_with(kind)} | others)
+
+
+@cache
+def common_fields(member: Any, message: type[Any]) -> list[tuple[str, str]]:
+    own = {one.name for one in fields(member)}
+    names = ((name, MEMBER_FIELDS.get(name, name)) for name in message.__struct_fields__)
+    return [(name, in_member) for name, in_member in names if in_member in own]
 
 
 class GroupTimer(Enum):

@@ -81,11 +81,8 @@ def described(call: Call, group_id: str) -> DescribeGroupsResponse.Group:
         protocol_type=group.protocol_type or "",
         protocol_data=(group.protocol_name or "") if is_stable else "",
         members=[
-            DescribeGroupsResponse.Group.Member(
-                member_id=member.id,
-                group_instance_id=member.instance_id,
-                client_id=member.client_id,
-                client_host=member.client_host,
+            member.message(
+                DescribeGroupsResponse.Group.Member,
                 member_metadata=member.metadata(group.protocol_name) if is_stable else b"",
                 member_assignment=member.assignment,
             )

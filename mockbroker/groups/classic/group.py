@@ -216,11 +216,7 @@ class ClassicGroup(CoordinatedGroup):
     def joined_members(self) -> list[JoinGroupResponse.Member]:
         """The members with their metadata for the chosen protocol, by which the leader assigns partitions."""
         return [
-            JoinGroupResponse.Member(
-                member_id=member.id,
-                group_instance_id=member.instance_id,
-                metadata=member.metadata(self.protocol_name),
-            )
+            member.message(JoinGroupResponse.Member, metadata=member.metadata(self.protocol_name))
             for member in self.members.values()
         ]
 

@@ -13,6 +13,7 @@ from typing import Generic, TypeVar
 from uuid import UUID
 
 from kafka_rack.java import hash_order, string_hash
+from mockbroker.groups.kind import GroupMember
 from protocol.apis.classic_group import JoinGroupRequest, JoinGroupResponse, SyncGroupResponse
 from protocol.codec import codec
 from protocol.embedded.consumer_protocol import ConsumerProtocolSubscription
@@ -41,7 +42,7 @@ def refused_join(member_id: str, error: ErrorCode) -> JoinGroupResponse:
 
 
 @dataclass(slots=True, eq=False)
-class ClassicGroupMember:
+class ClassicGroupMember(GroupMember):
     """One member of a group. ``join`` and ``sync`` are its waiting calls, if any.
 
     ``instance_id`` is set for a static member (KIP-345). ``is_new`` is True until it has been in a generation.

@@ -32,16 +32,7 @@ def generation(group: ClassicGroup) -> CoordinatorRecord:
         leader=group.leader_id,
         current_state_timestamp=group.state_since_ms,
         members=[
-            GroupMetadataValue.Member(
-                member_id=member.id,
-                group_instance_id=member.instance_id,
-                client_id=member.client_id,
-                client_host=member.client_host,
-                rebalance_timeout=member.rebalance_timeout_ms,
-                session_timeout=member.session_timeout_ms,
-                subscription=member.metadata(group.protocol_name),
-                assignment=member.assignment,
-            )
+            member.message(GroupMetadataValue.Member, subscription=member.metadata(group.protocol_name))
             for member in group.members.values()
         ],
     )
@@ -56,13 +47,8 @@ def tombstone(group_id: str) -> CoordinatorRecord:
 def members(value: GroupMetadataValue) -> Iterator[ClassicGroupMember]:
     """The members of a stored generation; of their protocols only the chosen one is known."""
     for one in value.members:
-        yield ClassicGroupMember(
-            one.member_id,
-            one.group_instance_id,
-            one.client_id,
-            one.client_host,
-            one.session_timeout,
-            one.session_timeout if one.rebalance_timeout == -1 else one.rebalance_timeout,
-            [JoinGroupRequest.Protocol(name=value.protocol or "", metadata=one.subscription)],
-            one.assignment,
-        )
+        known = {own: getattr(one, name) for name, own in ClassicGroupMember.common_with(type(one))}
+        if one.rebalance_timeout == -1:
+            known["rebalance_timeout_ms"] = one.session_timeout
+        protocol = JoinGroupRequest.Protocol(name=value.protocol or "", metadata=one.subscription)
+        yield ClassicGroupMember(**known, protocols=[protocol])

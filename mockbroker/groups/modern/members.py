@@ -6,12 +6,11 @@ Source: ModernGroupMember, MemberState, Apache Kafka 4.4.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
-from functools import cache
 from typing import Any, Self, TypeVar
 
-from mockbroker.groups.kind import Sender
+from mockbroker.groups.kind import GroupMember, Sender
 
 Key = TypeVar("Key")
 
@@ -23,16 +22,6 @@ NO_HOLDER = -1  # the holder's epoch of a partition without a holder
 
 Partitions = Mapping[bytes, frozenset[int]]
 """Partitions by topic id."""
-MEMBER_FIELDS = {
-    "member_id": "id",
-    "member_epoch": "epoch",
-    "previous_member_epoch": "previous_epoch",
-    "rack_id": "rack",
-    "subscribed_topic_regex": "expression",
-    "server_assignor": "assignor",
-    "classic_member_metadata": "classic",
-}
-"""The names in members of those fields of records and responses that are named differently there."""
 
 
 class MemberState(IntEnum):
@@ -45,7 +34,7 @@ class MemberState(IntEnum):
 
 
 @dataclass(slots=True, frozen=True, kw_only=True)
-class ModernMember:
+class ModernMember(GroupMember):
     """A member's metadata, and the epoch that it has reached.
 
     ``topics`` are the names that it subscribes to. ``instance_id`` names a static member. ``assigned`` is what the
@@ -74,22 +63,14 @@ class ModernMember:
         """True if the member has exactly the partitions of its target of this epoch."""
         return self.state is MemberState.STABLE and self.epoch == assignment_epoch
 
-    def message(self, kind: type[Any], **others: Any) -> Any:
-        """A record or part of a response of this class, with the fields that the member has too, and others."""
-        return kind(**{name: getattr(self, own) for name, own in self._common_with(kind)} | others)
-
-    def _common_with(self, message: Any) -> list[tuple[str, str]]:
-        own: Any = type(self)
-        return common_fields(own, message)
-
     def updated(self, value: Any, **others: Any) -> Self:
         """The member with the values of all fields that a record has too, and others."""
-        known = {own: getattr(value, name) for name, own in self._common_with(type(value))}
+        known = {own: getattr(value, name) for name, own in self.common_with(type(value))}
         return replace(self, **known | others)
 
     def after_request(self, request: Any, sender: Sender, **others: Any) -> Self:
         """The member with what it sends, and others; a field that is None, and a time-out of -1, are unchanged."""
-        sent = {own: getattr(request, name) for name, own in self._common_with(type(request))}
+        sent = {own: getattr(request, name) for name, own in self.common_with(type(request))}
         topics = getattr(request, "subscribed_topic_names", None)
         sent |= {"id": None, "epoch": None, "topics": None if topics is None else frozenset(topics)} | others
         if sent.get("rebalance_timeout_ms") == NO_TIMEOUT:
@@ -119,14 +100,6 @@ class ModernMember:
 
 
 SomeMember = TypeVar("SomeMember", bound=ModernMember)
-
-
-@cache
-def common_fields(member: type[ModernMember], message: type[Any]) -> list[tuple[str, str]]:
-    """The fields of a message that members of a class have too, with the name of each in the member."""
-    own = {one.name for one in fields(member)}
-    names = ((name, MEMBER_FIELDS.get(name, name)) for name in message.__struct_fields__)
-    return [(name, in_member) for name, in_member in names if in_member in own]
 
 
 def grouped(partitions: Iterable[tuple[Key, int]]) -> dict[Key, frozenset[int]]:

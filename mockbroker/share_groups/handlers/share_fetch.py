@@ -12,14 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from mockbroker.api import Errors, Needs, handles
 from mockbroker.call import Call, FetchedPart, Wait
 from mockbroker.handlers.leadership import find_partition, node_endpoints
 from mockbroker.share_groups.handlers.share_acknowledgements import (
     FINE,
-    RENEWING_VERSION,
     acknowledgements_of,
     check_enabled,
     check_member,
@@ -39,13 +38,14 @@ from protocol.apis.share_fetch import (
 from protocol.error_codes import ErrorCode
 
 READ_COMMITTED = "read_committed"
-RECORD_LIMIT, ACQUIRE_MODES = 1, (0, 1)
+ACQUIRE_MODES = (0, 1)
 
 if TYPE_CHECKING:
     from mockbroker.state.sessions.fetch_sessions import FetchPartition
 
 NO_REPLICA = UNKNOWN_OFFSET = -1
 
+Topic = TypeVar("Topic")
 PartitionEntry = ShareFetchResponse.Topic.Partition
 Outcomes = Mapping[TopicIndex, ApiError]
 OF_SESSIONS = Errors(
@@ -97,7 +97,7 @@ def share_fetch(call: Call, request: ShareFetchRequest) -> ShareFetchResponse | 
     group_id, member_id = check_member(request.group_id, request.member_id)
     named = acknowledgements_of(request.topics)
     acknowledges = any(named.values())
-    is_renewal = call.version >= RENEWING_VERSION and request.is_renew_ack
+    is_renewal = request.is_renew_ack
     if is_renewal and any((request.max_bytes, request.min_bytes, request.max_records, request.max_wait_ms)):
         raise ApiError(ErrorCode.INVALID_REQUEST, "expected limits of 0 beside is_renew_ack")
     try:
@@ -113,8 +113,7 @@ def share_fetch(call: Call, request: ShareFetchRequest) -> ShareFetchResponse | 
     epoch = request.share_session_epoch
 
     def answer(later: Call, entries: dict[TopicIndex, PartitionEntry]) -> ShareFetchResponse:
-        response = respond(later, group_id, epoch, session, entries)
-        add_outcomes(response, outcomes)
+        response = respond(later, group_id, epoch, session, entries, outcomes)
         if epoch == FINAL_EPOCH:
             share_of(later.cluster).end_session(later.broker.id, (group_id, member_id))
         return response
@@ -130,20 +129,17 @@ def share_fetch(call: Call, request: ShareFetchRequest) -> ShareFetchResponse | 
                 entries[one] = PartitionEntry(partition_index=one[1], error_code=error.code, records=b"")
     if not requested:
         return answer(call, entries)
-    if call.version >= RENEWING_VERSION and request.share_acquire_mode not in ACQUIRE_MODES:
+    if request.share_acquire_mode not in ACQUIRE_MODES:
         raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, f"share acquire mode {request.share_acquire_mode}")
-    max_bytes = min(request.max_bytes, call.cluster.settings["fetch.max.bytes"])
+    committed_only = call.cluster.configs.group(group_id, "share.isolation.level") == READ_COMMITTED
     reading = ShareReading(
+        request,
         group_id,
         member_id,
         rotated(requested, epoch),
-        min(request.min_bytes, max_bytes),
-        max_bytes,
+        min(request.max_bytes, call.cluster.settings["fetch.max.bytes"]),
         call.now_ms + max(0, request.max_wait_ms),
-        request.max_records,
-        request.batch_size,
-        call.version >= RENEWING_VERSION and request.share_acquire_mode == RECORD_LIMIT,
-        call.cluster.configs.group(group_id, "share.isolation.level") == READ_COMMITTED,
+        committed_only,
     )
     return read(call, reading, lambda later, found: answer(later, {**found, **entries}))
 
@@ -187,29 +183,44 @@ def rotated(requested: list[TopicIndex], epoch: int) -> list[TopicIndex]:
 
 
 def respond(
-    call: Call, group_id: str, epoch: int, session: ShareSession | None, entries: Mapping[TopicIndex, PartitionEntry]
+    call: Call,
+    group_id: str,
+    epoch: int,
+    session: ShareSession | None,
+    entries: Mapping[TopicIndex, PartitionEntry],
+    outcomes: Outcomes,
 ) -> ShareFetchResponse:
-    """The response; within a session it omits partitions without news."""
+    """The response, with the outcomes of acknowledgements; within a session it omits partitions without news."""
     response = ShareFetchResponse(
         acquisition_lock_timeout_ms=share_of(call.cluster).limits(group_id).record_lock_duration_ms
     )
     leaders: list[int] = []
-    topics: dict[bytes, ShareFetchResponse.Topic] = {}
+    included: dict[TopicIndex, PartitionEntry] = {}
     if session is not None and session.epoch != (1 if epoch == MAX_EPOCH else epoch + 1):
         response.error_code = ErrorCode.INVALID_SHARE_SESSION_EPOCH
-        return response
-    for one, entry in entries.items():
-        if entry.error_code in LEADER_MOVED:
-            add_leader(call, one, entry, leaders)
-        if session is not None and not session.has_news(
-            one, has_records=bool(entry.records), has_error=entry.error_code != ErrorCode.NONE
-        ):
-            continue
-        topics.setdefault(one[0], ShareFetchResponse.Topic(topic_id=one[0])).partitions.append(entry)
-    response.responses = list(topics.values())
+    else:
+        report(call, group_id, entries)
+        for one, entry in entries.items():
+            if entry.error_code in LEADER_MOVED:
+                add_leader(call, one, entry, leaders)
+            has_records, has_error = bool(entry.records), entry.error_code != ErrorCode.NONE
+            if session is None or session.has_news(one, has_records=has_records, has_error=has_error):
+                included[one] = entry
+    for one, outcome in outcomes.items():
+        entry = included.setdefault(one, PartitionEntry(partition_index=one[1], records=b""))
+        entry.acknowledge_error_code, entry.acknowledge_error_message = outcome.code, outcome.message
+    response.responses = by_topic(ShareFetchResponse.Topic, included)
     response.node_endpoints = node_endpoints(call, leaders, ShareFetchResponse.NodeEndpoint)
-    report(call, group_id, entries)
     return response
+
+
+def by_topic(topic_class: type[Topic], entries: Mapping[TopicIndex, Any]) -> list[Topic]:
+    """The entries of partitions in topics of a response, in the order in which each is first named."""
+    make: Any = topic_class
+    topics: dict[bytes, Any] = {}
+    for (topic_id, _), entry in entries.items():
+        topics.setdefault(topic_id, make(topic_id=topic_id)).partitions.append(entry)
+    return list(topics.values())
 
 
 def add_leader(
@@ -252,24 +263,6 @@ def report(call: Call, group_id: str, entries: Mapping[TopicIndex, PartitionEntr
         )
 
 
-def add_outcomes(response: ShareFetchResponse, outcomes: Outcomes) -> None:
-    """Add the outcomes of acknowledgements, to the entries of fetched partitions or in entries of their own."""
-    topics = {topic.topic_id: topic for topic in response.responses}
-    entries = {
-        (topic.topic_id, entry.partition_index): entry for topic in response.responses for entry in topic.partitions
-    }
-    for (topic_id, index), outcome in outcomes.items():
-        entry = entries.get((topic_id, index))
-        if entry is None:
-            entry = PartitionEntry(partition_index=index, records=b"")
-            topic = topics.get(topic_id)
-            if topic is None:
-                topic = topics[topic_id] = ShareFetchResponse.Topic(topic_id=topic_id)
-                response.responses.append(topic)
-            topic.partitions.append(entry)
-        entry.acknowledge_error_code, entry.acknowledge_error_message = outcome.code, outcome.message
-
-
 @handles(ShareAcknowledgeRequest, access=Needs(group="Read", topic="Read"), errors=OF_SESSIONS)
 def share_acknowledge(call: Call, request: ShareAcknowledgeRequest) -> ShareAcknowledgeResponse:
     """Apply the acknowledgements of a member."""
@@ -284,22 +277,21 @@ def share_acknowledge(call: Call, request: ShareAcknowledgeRequest) -> ShareAckn
         sessions.find((group_id, member_id))
     else:
         sessions.resume((group_id, member_id), epoch)
-    is_renewal = call.version >= RENEWING_VERSION and request.is_renew_ack
     named = acknowledgements_of(request.topics)
-    outcomes = take_acknowledgements(call, group_id, member_id, named, is_renewal=is_renewal)
+    outcomes = take_acknowledgements(call, group_id, member_id, named, is_renewal=request.is_renew_ack)
     if epoch == FINAL_EPOCH:
         share.end_session(call.broker.id, (group_id, member_id))
     leaders: list[int] = []
-    topics: dict[bytes, ShareAcknowledgeResponse.Topic] = {}
-    for (topic_id, index), outcome in outcomes.items():
-        entry = ShareAcknowledgeResponse.Topic.Partition(partition_index=index, error_code=outcome.code)
-        if outcome is not FINE:
-            entry.error_message = outcome.message
+    entries: dict[TopicIndex, ShareAcknowledgeResponse.Topic.Partition] = {}
+    for one, outcome in outcomes.items():
+        message = None if outcome is FINE else outcome.message
+        entry = entries[one] = ShareAcknowledgeResponse.Topic.Partition(
+            partition_index=one[1], error_code=outcome.code, error_message=message
+        )
         if outcome.code in LEADER_MOVED:
-            add_leader(call, (topic_id, index), entry, leaders)
-        topics.setdefault(topic_id, ShareAcknowledgeResponse.Topic(topic_id=topic_id)).partitions.append(entry)
+            add_leader(call, one, entry, leaders)
     return ShareAcknowledgeResponse(
         acquisition_lock_timeout_ms=share.limits(group_id).record_lock_duration_ms,
-        responses=list(topics.values()),
+        responses=by_topic(ShareAcknowledgeResponse.Topic, entries),
         node_endpoints=node_endpoints(call, leaders, ShareAcknowledgeResponse.NodeEndpoint),
     )

@@ -21,12 +21,13 @@ from mockbroker.share_groups.state.partition import SharePartition
 from mockbroker.share_groups.state.sessions import TopicIndex
 from mockbroker.state.errors import ApiError
 from mockbroker.state.topics.topic import Partition
-from protocol.apis.share_fetch import ShareFetchResponse
+from protocol.apis.share_fetch import ShareFetchRequest, ShareFetchResponse
 from protocol.error_codes import ErrorCode
 
 LEADER_MOVED = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
 """The errors whose response has the leader and its address (KIP-951)."""
 
+RECORD_LIMIT = 1  # the acquire mode
 PartitionEntry = ShareFetchResponse.Topic.Partition
 Answer = Callable[[Call, dict[TopicIndex, PartitionEntry]], ShareFetchResponse]
 
@@ -38,15 +39,12 @@ class ShareReading:
     ``running`` has the share partitions that it waits for; one that is fenced meanwhile returns no records.
     """
 
+    request: ShareFetchRequest
     group_id: str
     member_id: str
     requested: list[TopicIndex]
-    min_bytes: int
     max_bytes: int
     until_ms: int
-    max_records: int
-    batch_size: int
-    limits_records: bool
     committed_only: bool
     running: dict[TopicIndex, tuple[Partition, SharePartition]] = field(default_factory=dict)
     errors: dict[TopicIndex, ApiError] = field(default_factory=dict)
@@ -54,7 +52,7 @@ class ShareReading:
 
 def read(call: Call, reading: ShareReading, answer: Answer) -> ShareFetchResponse | Wait:
     """Start: find the share partitions. Errors of loading are reported when the wait is over."""
-    if reading.max_records == 0 or reading.max_bytes == 0:
+    if reading.request.max_records == 0 or reading.max_bytes == 0:
         return answer(call, {})
     not_led_here = 0
     for one in reading.requested:
@@ -126,7 +124,7 @@ def has_enough(call: Call, reading: ShareReading, offsets: Mapping[TopicIndex, i
                 size += min(sum(map(len, partition.log.read(offset, limit, before=end_offset))), limit)
         except ApiError:
             return True
-    return size >= reading.min_bytes
+    return size >= min(reading.request.min_bytes, reading.max_bytes)
 
 
 def max_bytes_of(max_bytes: int, count: int) -> list[int]:
@@ -148,7 +146,8 @@ def acquired_entries(
     found: dict[TopicIndex, PartitionEntry] = {}
     capacity = reading.max_bytes
     shares = max_bytes_of(reading.max_bytes, len(offsets))
-    left = reading.max_records
+    left, batch_size = reading.request.max_records, reading.request.batch_size
+    limits_records = reading.request.share_acquire_mode == RECORD_LIMIT
     size = 0
     for (one, offset), share in zip(offsets.items(), shares, strict=True):
         partition, running = reading.running[one]
@@ -169,7 +168,7 @@ def acquired_entries(
         size += read_bytes
         capacity = max(0, capacity - read_bytes)
         batches = log_batches(partition, offset, data, committed_only=reading.committed_only)
-        request = Acquiring(reading.member_id, left, reading.batch_size, reading.limits_records, call.now_ms)
+        request = Acquiring(reading.member_id, left, batch_size, limits_records, call.now_ms)
         acquired, count = acquire(running, request, offset, batches)
         if acquired:
             left -= count
