@@ -16,7 +16,7 @@ from mockbroker.groups.kind import GroupTimer, Sender
 from mockbroker.groups.modern.heartbeat import MemberUpdate, check_epoch, check_filled, leave
 from mockbroker.groups.modern.members import JOIN_EPOCH, NO_TIMEOUT, STATIC_LEAVE_EPOCH
 from mockbroker.state.errors import ApiError, invalid_request
-from mockbroker.streams_groups.assigning import RACK_TAGS, assignment_configs, new_targets
+from mockbroker.streams_groups.assigning import RACK_TAGS, assignment_configs, computed_targets
 from mockbroker.streams_groups.endpoints import partitions_by_endpoint
 from mockbroker.streams_groups.group import NO_TASKS, UNKNOWN_EPOCH, StreamsGroup, TaskOffsets
 from mockbroker.streams_groups.members import StreamsMember
@@ -134,27 +134,14 @@ class _Beat(MemberUpdate[StreamsMember]):
         recompute = has_changed or (self.metadata_hash, validated, configs) != recorded
         keeps_target = False
         if not recompute and group.state_name == "Stable":
-            target = group.target_of(member.id)
-            keeps_target = nonempty(target) != nonempty(member.assigned.without_epochs)
+            keeps_target = nonempty(group.target_of(member.id)) != nonempty(member.assigned.without_epochs)
         epoch = group.epoch
         if recompute or keeps_target:
             epoch += 1
             self.records.append(group.metadata_record(epoch, self.metadata_hash, validated, configs))
         self._await_first_members()
-        members, targets = self.members_and_targets(member)
-        target_epoch, new = new_targets(
-            group,
-            epoch,
-            members,
-            targets,
-            configured,
-            configs,
-            self.records,
-            self.statuses,
-            self.now_ms,
-            keeps_target=keeps_target,
-        )
-        member = self._reconciled(member, target_epoch, new.get(member.id, NO_TASKS))
+        target = self._assign(member, epoch, configured, configs, keeps_target=keeps_target)
+        member = self._reconciled(member, *target)
         answer = self._answer(before, member, configured, configs)
         self.write(member)
         if not self.is_known:  # Kafka loads a new group from its records, which lack some fields
@@ -240,6 +227,38 @@ class _Beat(MemberUpdate[StreamsMember]):
         delay_ms = group.config("streams.initial.rebalance.delay.ms")
         if not group.members and delay_ms > 0 and not group.has_timer(GroupTimer.INITIAL_REBALANCE, ""):
             group.set_timer(GroupTimer.INITIAL_REBALANCE, "", self.now_ms + delay_ms)
+
+    def _assign(
+        self,
+        member: StreamsMember,
+        epoch: int,
+        configured: ConfiguredTopology,
+        configs: Mapping[str, str],
+        *,
+        keeps_target: bool,
+    ) -> tuple[int, TaskSet]:
+        """The epoch of the target, and the member's part; computed again unless a delay or interval postpones it.
+
+        ``keeps_target``: the epoch was raised for members that have not reached their targets, which do not change.
+        """
+        group = self.group
+        if group.has_timer(GroupTimer.INITIAL_REBALANCE, ""):
+            delay = "Assignment delayed due to the configured initial rebalance delay."
+            self._add_status(StatusCode.ASSIGNMENT_DELAYED, delay)
+            return group.assignment_epoch, NO_TASKS
+        members, targets = self.members_and_targets(member)
+        target_epoch = group.assignment_epoch
+        if keeps_target and target_epoch == group.epoch:
+            target_epoch = epoch
+            self.records.append(group.target_epoch_record(epoch, group.assignment_timestamp_ms))
+        elif target_epoch < epoch and group.may_assign(self.now_ms):
+            target_epoch, before = epoch, targets
+            targets = computed_targets(group, members, configured, configs)
+            self.records += group.target_records(epoch, targets, before, self.now_ms)
+        elif target_epoch < epoch:
+            delay = "Assignment delayed due to the configured assignment interval."
+            self._add_status(StatusCode.ASSIGNMENT_DELAYED, delay)
+        return target_epoch, targets.get(member.id, NO_TASKS)
 
     def _reconciled(self, member: StreamsMember, target_epoch: int, target: TaskSet) -> StreamsMember:
         group = self.group
