@@ -238,7 +238,7 @@ class Groups:
         *,
         version: int = LATEST_COMMIT,
         producer: tuple[int, int] | None = None,
-    ) -> dict[TopicPartition, ErrorCode]:
+    ) -> None:
         """Commit a member's offsets, or any client's while the group is empty (generation -1), which creates the group.
 
         Args:
@@ -246,30 +246,18 @@ class Groups:
             version: of the request; the consumer protocol requires 9 or later.
             producer: the id and epoch of a producer whose transaction will commit the offsets.
 
-        Returns: NONE or OFFSET_METADATA_TOO_LARGE for each partition.
-
         Raises ApiError: GROUP_ID_NOT_FOUND for a generation of a group that does not exist, and those of
-            ``accept_commit`` or ``accept_transactional_commit`` of the group.
+            ``accept_commit`` of the group.
         """
-        group = self._group_for_commit(group_id, generation, now_ms)
-        if producer is None:
-            check = group.accept_commit(member_id, instance_id, generation, now_ms, version=version)
-        else:
-            check = group.accept_transactional_commit(member_id, instance_id, generation)
-        fitting = {partition: offset for partition, offset in offsets.items() if self.fits(offset)}
+        group = self.get(group_id) if generation >= 0 else self._groups.get(group_id)
+        if group is None:
+            group = self._get_or_create(group_id, now_ms)
+        of_request = None if producer is not None else version
+        check = group.accept_commit(member_id, instance_id, generation, now_ms, version=of_request)
         if check is not None:
-            for partition in fitting:
+            for partition in offsets:
                 check(partition)
-        self.write(group_id, commits(group_id, fitting, self.clock.at(now_ms), *(producer or ())))
-        return {
-            partition: ErrorCode.NONE if partition in fitting else ErrorCode.OFFSET_METADATA_TOO_LARGE
-            for partition in offsets
-        }
-
-    def _group_for_commit(self, group_id: str, generation: int, now_ms: int) -> AnyGroup:
-        if generation >= 0 or group_id in self._groups:
-            return self.get(group_id)
-        return self._get_or_create(group_id, now_ms)
+        self.write(group_id, commits(group_id, offsets, self.clock.at(now_ms), *(producer or ())))
 
     def fits(self, offset: Committed) -> bool:
         """True if an offset's metadata is not too long to store."""

@@ -10,7 +10,7 @@ Source: KIP-211, KIP-320, KIP-447, KIP-496, KIP-709, KIP-848; KafkaApis and Offs
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from itertools import groupby
 from typing import Any, TypeVar
 
@@ -35,7 +35,7 @@ from protocol.apis.group_offsets import (
 from protocol.error_codes import ErrorCode
 
 CommitResponse = TypeVar("CommitResponse")
-Store = Callable[[dict[TopicPartition, Committed]], Mapping[TopicPartition, ErrorCode]]
+Store = Callable[[dict[TopicPartition, Committed]], ErrorCode]
 
 TOPIC_ID_VERSION = 10
 GROUP_NOT_FOUND_VERSION = 9  # of OffsetCommit
@@ -58,14 +58,12 @@ def offset_commit(call: Call, request: OffsetCommitRequest) -> OffsetCommitRespo
     )
 
 
-def commit(
-    call: Call, request: OffsetCommitRequest, offsets: dict[TopicPartition, Committed]
-) -> dict[TopicPartition, ErrorCode]:
-    """The error of each partition; an error of the member or the group applies to all."""
+def commit(call: Call, request: OffsetCommitRequest, offsets: dict[TopicPartition, Committed]) -> ErrorCode:
+    """Commit offsets; returns the error of the member or the group."""
     try:
         check_coordinator(call, request.group_id)
         call.cluster.internal_topics.check_takes_writes(OFFSETS_TOPIC, request.group_id)
-        return call.cluster.groups.commit(
+        call.cluster.groups.commit(
             request.group_id,
             request.generation_id_or_member_epoch,
             request.member_id,
@@ -79,7 +77,8 @@ def commit(
         is_old = call.version < GROUP_NOT_FOUND_VERSION
         if code is ErrorCode.GROUP_ID_NOT_FOUND and is_old and call.cluster.groups.find(request.group_id) is None:
             code = ErrorCode.ILLEGAL_GENERATION
-        return dict.fromkeys(offsets, code)
+        return code
+    return ErrorCode.NONE
 
 
 @handles(
@@ -223,7 +222,7 @@ def store_offsets(
     Source: OffsetCommitResponse.Builder and TxnOffsetCommitResponse.Builder, Apache Kafka 4.4.
 
     Args:
-        store: called with the offsets of all existing partitions; returns the error of each.
+        store: called with the offsets of all existing partitions that can be stored; returns an error of all.
         first_version_by_id: the first version that names topics by id instead of name.
         expires_ms: when the offsets expire, by the wall clock.
     """
@@ -231,7 +230,7 @@ def store_offsets(
     refused: dict[str | bytes, Any] = {}
     accepted: list[tuple[str | bytes, Any]] = []
     offsets: dict[TopicPartition, Committed] = {}
-    results: list[tuple[TopicPartition, Committed, Any]] = []
+    results: list[Any] = []
     for topic in request.topics:
         key = topic.topic_id if call.version >= first_version_by_id else topic.name
         entry = type(filled).Topic(name=topic.name, topic_id=topic.topic_id)
@@ -255,17 +254,16 @@ def store_offsets(
                 expires_ms,
                 partition.topic.id,
             )
-            results.append((place, committed, result))
-            if place not in offsets or call.cluster.groups.fits(committed):
+            results.append(result)
+            if call.cluster.groups.fits(committed):
                 offsets[place] = committed
+            else:
+                result.error_code = ErrorCode.OFFSET_METADATA_TOO_LARGE
         if entry.partitions and entry is not refused.get(key):
             accepted.append((key, entry))
-    if results:
-        errors = store(offsets)
-        for place, committed, result in results:
-            code = errors[place]
-            is_too_long = code is ErrorCode.NONE and not call.cluster.groups.fits(committed)
-            result.error_code = ErrorCode.OFFSET_METADATA_TOO_LARGE if is_too_long else code
+    if results and (code := store(offsets)):
+        for result in results:
+            result.error_code = code
     filled.topics = refused_first(refused, accepted) if refused else [entry for _, entry in accepted]
     return response
 

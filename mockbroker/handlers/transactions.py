@@ -320,10 +320,8 @@ def txn_offset_commit(call: Call, request: TxnOffsetCommitRequest) -> TxnOffsetC
     )
 
 
-def stage(
-    call: Call, request: TxnOffsetCommitRequest, offsets: dict[TopicPartition, Committed]
-) -> dict[TopicPartition, ErrorCode]:
-    """The error of each partition; an error of the producer, the member or the group applies to all."""
+def stage(call: Call, request: TxnOffsetCommitRequest, offsets: dict[TopicPartition, Committed]) -> ErrorCode:
+    """Write offsets that belong to a transaction; returns the error of the producer, the member or the group."""
     producer_id, epoch = request.producer_id, request.producer_epoch
     try:
         check_group_id(request.group_id)
@@ -336,7 +334,7 @@ def stage(
         shard = call.cluster.internal_topics.shard(OFFSETS_TOPIC, request.group_id)
         known_epoch = shard.producer_epochs.get(producer_id, epoch)
         if epoch < known_epoch:
-            return dict.fromkeys(offsets, ErrorCode.INVALID_PRODUCER_EPOCH)
+            return ErrorCode.INVALID_PRODUCER_EPOCH
         refused = {}
         if epoch != known_epoch or producer_id not in shard.pending:
             refused = transaction_errors(call, request.transactional_id, producer_id, epoch, [place], missing)
@@ -344,8 +342,8 @@ def stage(
             code = refused[place]
             if code is ErrorCode.NETWORK_EXCEPTION:  # older clients do not retry on it
                 code = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
-            return dict.fromkeys(offsets, code)
-        errors = call.cluster.groups.commit(
+            return code
+        call.cluster.groups.commit(
             request.group_id,
             request.generation_id_or_member_epoch,
             request.member_id,
@@ -359,5 +357,5 @@ def stage(
         is_absent = code is ErrorCode.GROUP_ID_NOT_FOUND and call.cluster.groups.find(request.group_id) is None
         if (is_absent or code is ErrorCode.STALE_MEMBER_EPOCH) and call.version < TOPIC_ID_VERSION:
             code = ErrorCode.ILLEGAL_GENERATION
-        return dict.fromkeys(offsets, code)
-    return errors
+        return code
+    return ErrorCode.NONE

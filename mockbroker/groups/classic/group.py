@@ -289,30 +289,24 @@ class ClassicGroup(CoordinatedGroup):
     # offsets and admins
 
     def accept_commit(
-        self, member_id: str, instance_id: str | None, generation: int, now_ms: int, *, version: int
+        self, member_id: str, instance_id: str | None, generation: int, now_ms: int, *, version: int | None
     ) -> None:
         """Accept a commit of offsets, which extends the member's session; without a member, only if the group is empty.
 
+        A transaction's offsets (``version`` None) are accepted in any state; a member in the request must be valid
+        (KIP-447).
+
         Raises ApiError: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION, REBALANCE_IN_PROGRESS.
         """
-        if generation < 0 and self.state is ClassicGroupState.EMPTY:
+        names_member = generation >= 0 or bool(member_id) or instance_id is not None
+        if (generation < 0 and self.state is ClassicGroupState.EMPTY) or (version is None and not names_member):
             return
         member = self.member(member_id, instance_id)
         self._check_generation(generation)
-        if self.state is ClassicGroupState.COMPLETING:
-            raise ApiError(ErrorCode.REBALANCE_IN_PROGRESS)
-        self._extend_session(member, now_ms)
-
-    def accept_transactional_commit(self, member_id: str, instance_id: str | None, generation: int) -> None:
-        """Accept a transaction's offsets in any state; a member id in the request must be valid (KIP-447).
-
-        Raises ApiError: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION.
-        """
-        if generation < 0 and self.state is ClassicGroupState.EMPTY:
-            return
-        if generation >= 0 or member_id or instance_id is not None:
-            self.member(member_id, instance_id)
-            self._check_generation(generation)
+        if version is not None:
+            if self.state is ClassicGroupState.COMPLETING:
+                raise ApiError(ErrorCode.REBALANCE_IN_PROGRESS)
+            self._extend_session(member, now_ms)
 
     def accept_fetch(self, member_id: str | None, generation: int) -> None:
         """Any client may read a classic group's offsets."""

@@ -436,35 +436,24 @@ class ModernGroup(CoordinatedGroup, Generic[SomeMember]):
     # offsets
 
     def accept_commit(
-        self, member_id: str, instance_id: str | None, generation: int, now_ms: int, *, version: int
+        self, member_id: str, instance_id: str | None, generation: int, now_ms: int, *, version: int | None
     ) -> CommitCheck | None:
         """Accept a commit in the member's epoch, or in an older one for partitions assigned to it then (KIP-1251).
+
+        A transaction's offsets (``version`` None) are accepted too if the request names no member.
 
         Raises ApiError: UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH, for a member of the classic protocol
             ILLEGAL_GENERATION, UNSUPPORTED_VERSION; GROUP_ID_NOT_FOUND, for a kind without offsets.
         """
         self._check_commits_offsets()
-        if generation < 0 and not self.members:
+        names_member = generation != -1 or bool(member_id) or instance_id is not None
+        if (generation < 0 and not self.members) or (version is None and not names_member):
             return None
         member = self.member(member_id)
-        if not member.is_classic and version < FIRST_COMMIT_VERSION:
+        if version is not None and version < FIRST_COMMIT_VERSION and not member.is_classic:
             problem = f"OffsetCommit version 9 or above must be used by members using the {self.kind} group protocol"
             raise ApiError(ErrorCode.UNSUPPORTED_VERSION, problem)
         return self._commit_check(member, generation)
-
-    def accept_transactional_commit(
-        self, member_id: str, instance_id: str | None, generation: int
-    ) -> CommitCheck | None:
-        """Accept a transaction's offsets like a commit; always if the request names no member.
-
-        Raises ApiError: as ``accept_commit``.
-        """
-        self._check_commits_offsets()
-        if generation < 0 and not self.members:
-            return None
-        if generation == -1 and not member_id and instance_id is None:
-            return None
-        return self._commit_check(self.member(member_id), generation)
 
     def accept_fetch(self, member_id: str | None, generation: int) -> None:
         """Let a member read offsets in its epoch, and any client that names no member.

@@ -194,6 +194,23 @@ def test_metadata_too_long_is_refused(sim):
     assert commit(sim, {0: 5}, metadata="x" * 4097) == {0: ErrorCode.OFFSET_METADATA_TOO_LARGE}
 
 
+def test_metadata_too_long_spoils_only_its_own_partition(sim):
+    entry = OffsetCommitRequest.Topic.Partition
+    partitions = [
+        entry(partition_index=index, committed_offset=1, committed_metadata="x" * length)
+        for index, length in ((0, 4097), (1, 4096))
+    ]
+    request = OffsetCommitRequest(
+        group_id=READERS,
+        generation_id_or_member_epoch=-1,
+        topics=[OffsetCommitRequest.Topic(name="orders", partitions=partitions)],
+    )
+    (answer,) = ask(sim, request, 9).topics
+    codes = [partition.error_code for partition in answer.partitions]
+    assert codes == [ErrorCode.OFFSET_METADATA_TOO_LARGE, ErrorCode.NONE]
+    assert sim.cluster.groups.offsets(READERS).partitions() == [("orders", 1)]
+
+
 @pytest.mark.parametrize("version", range(1, 11))
 def test_a_generation_of_no_group_is_illegal_before_version_9_and_no_group_since(sim, version):
     expected = ErrorCode.GROUP_ID_NOT_FOUND if version >= 9 else ErrorCode.ILLEGAL_GENERATION
