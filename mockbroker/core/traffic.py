@@ -116,7 +116,9 @@ class Traffic:
         answered = len(output[0]) if len(output) == 1 else sum(map(len, output))
         requested = len(call.frame) + LENGTH_BYTES if call.frame else 0
         api_key = call.api_key
-        parts = call.parts if api_key > FETCH else parts_of(outcome)
+        parts = call.parts
+        if parts is None and api_key <= FETCH:
+            parts = parts_of(outcome)
         if parts:
             self._add_parts(call, client, parts, requested, answered)
             return

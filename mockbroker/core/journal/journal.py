@@ -113,7 +113,9 @@ class Journal(Assertions):
             client = observed_client(call.session)
             size += client.size_bytes
         output = outcome.output
-        parts = call.parts if call.api_key > FETCH else parts_of(outcome)
+        parts = call.parts
+        if parts is None and call.api_key <= FETCH:
+            parts = parts_of(outcome)
         found: Observed | None = None
         if parts is None:
             if call.cached is not None:

@@ -22,12 +22,12 @@ MAGIC_OF_BATCHES = 2
 
 
 def parts_of(outcome: Outcome) -> Sequence[Part] | None:
-    """The parts of a Produce or a Fetch, which its handler recorded, or else those of its response.
+    """The parts of a Produce or a Fetch that its handler did not record.
 
     None for other calls, without a response, and if a single error covers all partitions.
     """
     call, response = outcome.call, outcome.response
-    if call.parts is None and response is not None:
+    if response is not None:
         if call.api_key == PRODUCE:
             call.parts = produced_parts(call, response)
         elif call.api_key == FETCH and not response.error_code:
