@@ -178,9 +178,6 @@ class Call(Struct, eq=False):
     _decompression: DecompressionBudget | None = None
     _request: Any = None
 
-    def __post_init__(self) -> None:
-        self.arrived_ms = self.now_ms
-
     @property
     def broker(self) -> Broker:
         """The broker that received the call."""

@@ -84,8 +84,8 @@ class CallPath:
     """Processes calls from frame to outcome, for one cluster.
 
     ``faults`` are steps that others add; each sees every request in a served version. ``arrivals`` receive each call
-    before the first stage, ``observers`` its outcome, in order. ``sync``, if set, writes to the disk
-    what must be there before an answer; it raises ApiError.
+    before the first stage, ``observers`` its outcome, in order. ``sync``, if set, writes to the disk what must be there
+    before an answer; it raises ApiError. ``access_check`` refuses unauthorized calls, None without an authorizer.
     """
 
     cluster: Cluster
@@ -98,10 +98,13 @@ class CallPath:
     purgatory: Purgatory = field(init=False)
     response_cache: ResponseCache = field(init=False)
     steps: dict[Stage, Step] = field(init=False)
+    access_check: Step | None = field(init=False)
 
     def __post_init__(self) -> None:
         self.purgatory = Purgatory(self.cluster.woken, self._resume)
         self.response_cache = ResponseCache(self.cluster)
+        has_authorizer = "authorizer.class.name" in self.cluster.settings.given_names
+        self.access_check = provided("access_check") if has_authorizer else None
         self.steps = {
             Stage.LOGIN: self.log_in,
             Stage.CACHE: self.answer_cached,
@@ -128,8 +131,7 @@ class CallPath:
         Returns the call if it waits, for ``drop``.
         """
         self.cluster.now_ms = now_ms
-        call = Call(self.cluster, session, frame, now_ms, self.rng)
-        call.finish = finish
+        call = self._call(frame, session, now_ms, finish)
         for arrived in self.arrivals:
             arrived(call)
         self._run(call, self.steps)
@@ -141,17 +143,14 @@ class CallPath:
 
     def refuse(self, session: Session, reason: str, now_ms: int, finish: Finish) -> None:
         """End a connection because of a limit, with a call that contains only the reason."""
-        call = Call(self.cluster, session, b"", now_ms, self.rng)
-        call.finish = finish
-        self._conclude(call, Verdict(closes=reason))
+        self._conclude(self._call(b"", session, now_ms, finish), Verdict(closes=reason))
 
     def refuse_frame(self, session: Session, reason: str, now_ms: int, finish: Finish) -> Call | None:
         """End a connection whose bytes are not frames; before the login is complete, after the delay of a failed login.
 
         Returns the call if it waits, for ``drop``.
         """
-        call = Call(self.cluster, session, b"", now_ms, self.rng)
-        call.finish = finish
+        call = self._call(b"", session, now_ms, finish)
         verdict: Verdict | Wait = Verdict(closes=reason)
         if session.authenticator is not None and not session.authenticator.is_complete:
             from mockbroker.handlers.sasl import refused
@@ -217,17 +216,12 @@ class CallPath:
 
     def answer_cached(self, call: Call) -> Verdict | Wait | None:
         """Answer from the response cache, unless a fault or an access rule may act on the request."""
-        if not call.frame.startswith(START) or self.faults or self.checks_access:
+        if not call.frame.startswith(START) or self.faults or self.access_check is not None:
             return None
         cached = self.response_cache.find(call)
         if cached is None:
             return None
         return Verdict(output=[RESPONSE_START.pack(4 + len(cached), call.correlation_id) + cached])
-
-    @property
-    def checks_access(self) -> bool:
-        """True if clients need access rights."""
-        return "authorizer.class.name" in self.cluster.settings.given_names
 
     def read_header(self, call: Call) -> Verdict | Wait | None:
         """Read the start of the header: API key, version and correlation id."""
@@ -269,14 +263,12 @@ class CallPath:
             from mockbroker.core.quota_limits import check_quotas
 
             check_quotas(call)
-        if not self.checks_access or not (check := provided("access_check")):
+        if self.access_check is None:
             return None
-        verdict: Verdict | Wait | None
         try:
-            verdict = check(call)
+            return self.access_check(call)
         except ProtocolError as error:
-            verdict = Verdict(closes=str(error))
-        return verdict
+            return Verdict(closes=str(error))
 
     def inject_faults(self, call: Call) -> Verdict | Wait | None:
         """Run the steps of ``faults``."""
@@ -300,6 +292,9 @@ class CallPath:
             return self._failed(call, error)
 
     # inside
+
+    def _call(self, frame: bytes, session: Session, now_ms: int, finish: Finish) -> Call:
+        return Call(self.cluster, session, frame, now_ms, self.rng, arrived_ms=now_ms, finish=finish)
 
     def _run(self, call: Call, steps: Mapping[Stage, Step]) -> None:
         """Run these steps for a call."""
@@ -364,7 +359,13 @@ class CallPath:
             return
         if self.sync is not None and outcome.output and call.api_key not in OF_NO_RECORD:
             outcome = self._synced(outcome, self.sync)
-        self._finish(outcome)
+        finish, call.finish = call.finish, None
+        assert finish is not None, "a call ends once"
+        if outcome.error is not None or outcome.reason is not None:
+            log_failure(outcome)
+        for observer in self.observers:
+            observer.call_ended(outcome)
+        finish(outcome)
 
     def _synced(self, outcome: Outcome, sync: Callable[[], None]) -> Outcome:
         """The outcome after syncing all earlier writes to the disk, with the error if that fails."""
@@ -377,16 +378,6 @@ class CallPath:
                 return replace(outcome, ending=Ending.CLOSED, output=(), response=None, reason=error.message)
             return replace(outcome, output=encoded(call, response, call.version), response=response)
         return outcome
-
-    def _finish(self, outcome: Outcome) -> None:
-        call = outcome.call
-        finish, call.finish = call.finish, None
-        assert finish is not None, "a call ends once"
-        if outcome.error is not None or outcome.reason is not None:
-            log_failure(outcome)
-        for observer in self.observers:
-            observer.call_ended(outcome)
-        finish(outcome)
 
     def _held_back(self, outcome: Outcome) -> bool:
         """True if a fault's bandwidth delays the answer; the call ends later."""
