@@ -63,8 +63,7 @@ class OptionalPart(NamedTuple):
         cluster_views: classes of the members of ``GET /cluster``, by member; ``of(cluster)`` creates one.
         extensions: ``(cluster) -> object`` by name: a part's own state beside the cluster's. The core calls its
             ``connection_closed``, ``broker_stopped``, ``leader_changed``, ``forget_topic`` and ``forget_group``.
-        followed_share_sessions: ``(cluster, size_of, max_bytes) -> FollowedShareSessions``, the known share sessions at
-            a real cluster; a session with N partitions counts as ``size_of(N)`` bytes.
+        followed_share_sessions: ``(cluster) -> FollowedShareSessions``, the known share sessions at a real cluster.
         sasl_mechanisms: by Kafka's name ``(settings, listener_settings, open_file) -> (clock) -> SaslMechanism``, which
             creates a mechanism for each exchange on a listener. Raises ValueError: its settings are invalid.
         access_of: ``(cluster, principal, address) -> Access | None``, a principal's allowed operations; None: all.

@@ -21,6 +21,7 @@ SETTINGS: Mapping[str, Any] = {
     "connections.max.idle.ms": -1,  # the real broker ends idle connections
     "socket.request.max.bytes": 2**31 - 1,  # and refuses large requests
     "connection.first.byte.timeout.ms": 2**31 - 1,
+    "max.incremental.fetch.session.cache.slots": 100_000,  # and knows how many sessions it has
 }
 
 

@@ -26,7 +26,7 @@ from mockbroker.proxy.faults import sending_of
 from mockbroker.proxy.frames import APIS_WITH_PARTS, note_parts, read_answer, sent_parts, view_large_produce
 from mockbroker.proxy.login import LoginFollower, LoginNotFollowedError, refusal_of_first_frame
 from mockbroker.proxy.login_identity import LoginIdentity
-from mockbroker.proxy.sessions import MAX_FOLLOWED_BYTES, FollowedSessions, session_bytes
+from mockbroker.proxy.sessions import fetch_answered, fetch_forwarded
 from mockbroker.session import Session
 from protocol.errors import ProtocolError
 from protocol.framing import LARGE_PIECE_BYTES
@@ -69,13 +69,11 @@ class ProxyPath(CallPath):
     mirror: Mirror = field(kw_only=True)
     rewriting: Rewriting | None = field(default=None, kw_only=True)
 
-    fetches: FollowedSessions = field(init=False)
     _share_fetches: Any = None
     _is_read: dict[bytes, bool] = field(default_factory=dict)  # by API key and version, as a request begins
 
     def __post_init__(self) -> None:
         CallPath.__post_init__(self)
-        self.fetches = FollowedSessions(self.cluster)
         own = (Stage.HEADER, Stage.VERSION, Stage.SESSION, Stage.FAULTS)
         self.steps = {**{stage: self.steps[stage] for stage in own}, Stage.FORWARD: self.forward}
 
@@ -83,7 +81,7 @@ class ProxyPath(CallPath):
     def share_fetches(self) -> Any:
         """The share sessions, loaded with the first member of a share group; None if no part follows them."""
         if self._share_fetches is None and (follow := provided("followed_share_sessions")) is not None:
-            self._share_fetches = follow(self.cluster, session_bytes, MAX_FOLLOWED_BYTES)
+            self._share_fetches = follow(self.cluster)
         return self._share_fetches
 
     def forget(self, connection: Connection) -> None:
@@ -147,7 +145,7 @@ class ProxyPath(CallPath):
             view_large_produce(call)
             is_answered = call.api_key != PRODUCE or call.request.acks != NO_ACKS
             if call.api_key == FETCH:
-                self.fetches.forwarded(call)
+                fetch_forwarded(call)
             elif call.api_key in SHARE and self.share_fetches is not None:
                 self.share_fetches.forwarded(call)
         except ProtocolError as error:
@@ -191,7 +189,7 @@ class ProxyPath(CallPath):
         try:
             response, is_changed = self._read(call, frame, is_amended=is_amended)
             if call.api_key == FETCH:
-                self.fetches.answered(call, response)
+                fetch_answered(call, response)
             elif call.api_key in SHARE and self.share_fetches is not None:
                 self.share_fetches.answered(call, response)
             if is_changed and response is not None:

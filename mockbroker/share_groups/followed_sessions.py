@@ -6,7 +6,6 @@ connection on which it was opened.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -19,20 +18,19 @@ from mockbroker.state.sessions.fetch_sessions import FetchPartition
 from protocol.registry import api_key_of
 
 SHARE_FETCH = api_key_of("ShareFetch")
+MAX_FOLLOWED_BYTES = 64 << 20
+SESSION_BYTES, PARTITION_BYTES = 600, 400  # estimates, on the high side
 
 
 @dataclass(slots=True)
 class FollowedShareSessions:
     """The sessions of all brokers, within a limit of bytes: the least recently used are evicted first.
 
-    ``size_of`` returns the bytes that a session with this number of partitions counts for.
-
     Sessions are stored where our own brokers store theirs, so that ``subjects.py`` finds them.
     """
 
     cluster: Cluster
-    size_of: Callable[[int], int]
-    max_bytes: int
+    max_bytes: int = MAX_FOLLOWED_BYTES
     size_bytes: int = 0
     _sizes: dict[tuple[int, SessionKey], int] = field(default_factory=dict)  # least recently used first
 
@@ -88,7 +86,7 @@ class FollowedShareSessions:
     def _used(self, broker_id: int, key: SessionKey, partitions: int) -> None:
         """Record the size of a session that was just used; evict the least recently used above the limit of bytes."""
         self.size_bytes -= self._sizes.pop((broker_id, key), 0)
-        self._sizes[broker_id, key] = self.size_of(partitions)
+        self._sizes[broker_id, key] = SESSION_BYTES + PARTITION_BYTES * partitions
         self.size_bytes += self._sizes[broker_id, key]
         while self.size_bytes > self.max_bytes:
             self._forget(*next(iter(self._sizes)))

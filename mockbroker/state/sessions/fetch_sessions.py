@@ -86,15 +86,21 @@ class FetchSessions:
     by_id: dict[int, FetchSession] = field(default_factory=dict)
     partitions: int = 0
 
-    def open(self, by_topic_id: bool, requested: Iterable[FetchPartition]) -> FetchSession | None:
-        """Open a session; returns None at capacity, and the client continues without one."""
+    def open(
+        self, by_topic_id: bool, requested: Iterable[FetchPartition], session_id: int | None = None
+    ) -> FetchSession | None:
+        """Open a session; returns None at capacity, and the client continues without one.
+
+        Args:
+            session_id: that of a real broker's session; default: a new one.
+        """
         by_key = {one.key: one for one in requested}
         if self.max_sessions <= 0 or len(by_key) > MAX_PARTITIONS:
             return None
         while len(self.by_id) >= self.max_sessions or self.partitions + len(by_key) > MAX_PARTITIONS:
             self._end_longest_unused()
-        while (session_id := self.rng.randint(1, SHARDS * IDS_OF_SHARD - 1)) in self.by_id:
-            pass
+        while session_id is None or session_id in self.by_id:
+            session_id = self.rng.randint(1, SHARDS * IDS_OF_SHARD - 1)
         session = FetchSession(session_id, next_epoch(FIRST_EPOCH), by_topic_id, by_key)
         self.by_id[session_id] = session
         self.partitions += len(by_key)

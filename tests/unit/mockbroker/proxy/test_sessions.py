@@ -40,26 +40,23 @@ def test_the_journal_has_the_topics_of_a_session_though_a_fetch_names_none(sim):
 
 
 def test_a_session_that_is_closed_or_refused_is_forgotten(sim):
-    fetches = sim.proxy.path.fetches
     first, second = opened(sim), opened(sim)
-    assert len(fetches) == 2
+    sessions = sim.proxy.cluster.fetch_sessions[0]
+    assert set(sessions.by_id) == {first, second}
     sim.ask(fetch_request(session_id=first, session_epoch=-1), version=12)
-    assert len(fetches) == 1
+    assert set(sessions.by_id) == {second}
     sim.ask(going_on(second, 7), version=12)
-    assert (len(fetches), fetches.size_bytes) == (0, 0)
+    assert (sessions.by_id, sessions.partitions) == ({}, 0)
 
 
 def test_the_longest_unused_session_goes_where_there_is_no_room(sim):
-    fetches = sim.proxy.path.fetches
     first = opened(sim)
-    fetches.max_bytes = 2 * fetches.size_bytes
+    sessions = sim.proxy.cluster.fetch_sessions[0]
+    sessions.max_sessions = 2
     second = opened(sim, "events")
     sim.ask(going_on(first), version=12)
-    opened(sim)
-    kept = sim.proxy.cluster.fetch_sessions[0].by_id
-    assert first in kept
-    assert second not in kept
-    assert fetches.size_bytes <= fetches.max_bytes
+    third = opened(sim)
+    assert list(sessions.by_id) == [first, third]
     handle = sim.faults.add(match={"topic": "events"}, effect={"error": "NOT_LEADER_OR_FOLLOWER"})
     answer = sim.ask(going_on(second), version=12)
     assert (answer.error_code, handle.matched) == (0, 0), "the real broker has it still"
