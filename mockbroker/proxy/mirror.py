@@ -76,7 +76,7 @@ class Mirror:
 
     def rack_of(self, node_id: int, rack: str | None) -> str | None:
         """A broker's rack for clients, from its real one."""
-        return self._racks.get(node_id, rack)
+        return self._racks.get(node_id, rack) or None
 
     # what answers say
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from mockbroker.adapters.options import (
     DEFAULT_BROKERS,
     ClusterOptions,
-    check_flag,
     check_names,
     rack_names,
     topic_arguments,
@@ -53,7 +52,7 @@ class ProxyOptions:
     """A proxy's options; ``racks`` are by node id."""
 
     bootstrap: str | None = None
-    racks: Mapping[int, str | None] = field(default_factory=dict)
+    racks: dict[int, str | None] = field(default_factory=dict)
     listener_per_rack: bool = False
 
 
@@ -73,26 +72,18 @@ def marked(item: pytest.Item) -> Marked:
 
 def proxy_marked(item: pytest.Item) -> ProxyOptions:
     """The proxy's options by a test's markers. Raises MarkerError."""
-    given = arguments_of(item, PROXY_MARKER, PROXY_ARGUMENTS, "bootstrap='staging:9092'")
-    bootstrap = given.get("bootstrap")
-    if bootstrap is not None:
-        from mockbroker.adapters.client_properties.bootstrap import servers_in
+    import msgspec
 
-        try:
-            servers_in(str(bootstrap))
-        except ValueError as error:
-            raise MarkerError(f"bootstrap: {error}") from None
-    racks = given.get("racks", {})
-    if not isinstance(racks, Mapping) or not all(
-        type(number) is int and (rack is None or isinstance(rack, str)) for number, rack in racks.items()
-    ):
-        raise MarkerError(f"racks: expected racks by node id, such as {{0: 'a', 1: 'b'}}, got {racks!r}")
-    listener_per_rack = given.get("listener_per_rack", False)
+    from mockbroker.adapters.client_properties.bootstrap import servers_in
+
+    given = arguments_of(item, PROXY_MARKER, PROXY_ARGUMENTS, "bootstrap='staging:9092'")
     try:
-        check_flag("listener_per_rack", listener_per_rack)
-    except ValueError as error:
-        raise MarkerError(str(error)) from None
-    return ProxyOptions(bootstrap, {number: racks[number] or None for number in sorted(racks)}, listener_per_rack)
+        options = msgspec.convert(given, ProxyOptions)
+        if options.bootstrap is not None:
+            servers_in(options.bootstrap)
+    except (ValueError, msgspec.ValidationError) as error:
+        raise MarkerError(f"@pytest.mark.{PROXY_MARKER}: {error}") from None
+    return options
 
 
 def arguments_of(item: pytest.Item, marker: str, names: tuple[str, ...], example: str) -> dict[str, Any]:
