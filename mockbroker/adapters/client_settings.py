@@ -56,10 +56,10 @@ def client_login(
     if listener.protocol == SSL and tls is not None and mechanism is None:
         identity = tls.client() if user is None else tls.client(user)
         return ClientLogin(servers, listener.protocol, trusted=trusted, identity=identity)
-    if listener.protocol not in WITH_SASL:
+    if listener.protocol not in WITH_SASL or cluster.is_mirror:  # the real brokers know the users of a proxy
         if user is not None or mechanism is not None:
             raise ValueError(f"expected no user and no mechanism where nobody logs in, got {user or mechanism}")
-        return ClientLogin(servers, listener.protocol)
+        return ClientLogin(servers, listener.protocol, trusted=trusted)
     there = cluster.security.of_listener(cluster, listener)
     scram, plain = cluster.security.users, there.passwords
     name = next(iter({**scram, **plain}), None) if user is None else user

@@ -17,10 +17,10 @@ import re
 import secrets
 from collections.abc import Iterable, Mapping
 from http import HTTPStatus
-from http.cookies import CookieError, SimpleCookie
 from ipaddress import ip_address
 from urllib.parse import parse_qs, urlsplit
 
+from starlette.requests import cookie_parser
 from starlette.responses import Response
 
 from mockbroker.adapters.control.problems import ControlProblem
@@ -131,7 +131,8 @@ class ControlAccess:
         scheme, _, shown = given.partition(" ")
         if scheme.lower() == "bearer" and hmac.compare_digest(shown.strip().encode("latin-1"), self._bearer):
             return None
-        if not given and hmac.compare_digest(cookie_of(headers, cookie_name).encode("latin-1"), self._cookie):
+        cookie = cookie_parser(headers.get("cookie", "")).get(cookie_name, "")
+        if not given and hmac.compare_digest(cookie.encode("latin-1"), self._cookie):
             return None
         got = "another one" if scheme.lower() == "bearer" else f"{scheme[:20]!r}" if scheme else "none"
         return ControlProblem(
@@ -205,12 +206,3 @@ def refused_page(method: str, headers: Mapping[str, str]) -> ControlProblem | No
     if method in {"GET", "HEAD"} and is_visit:
         return None
     return ControlProblem(HTTPStatus.FORBIDDEN, f"Sec-Fetch-Site: expected same-origin or none, got {site!r}")
-
-
-def cookie_of(headers: Mapping[str, str], name: str) -> str:
-    """The value of a cookie; empty without one."""
-    try:
-        found = SimpleCookie(headers.get("cookie", "")).get(name)
-    except CookieError:
-        return ""
-    return found.value if found is not None else ""

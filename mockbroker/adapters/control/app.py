@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from starlette.applications import Starlette
+from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
@@ -84,9 +85,9 @@ def with_headers(send: Send) -> Send:
 
     async def send_with_headers(message: Message) -> None:
         if message["type"] == "http.response.start":
-            given = {name for name, _ in message["headers"]}
-            more = [(name.encode(), value.encode()) for name, value in HEADERS.items() if name.encode() not in given]
-            message = {**message, "headers": [*message["headers"], *more]}
+            given = MutableHeaders(scope=message)
+            for name, value in HEADERS.items():
+                given.setdefault(name, value)
         await send(message)
 
     return send_with_headers

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -130,22 +131,16 @@ def members_of(group: Any) -> list[MemberView]:
 
     shown = []
     for _, member in sorted(group.members.items()):
-        topics: list[str] = []
-        rack, assignment = None, {}
+        subscription, assigned = ConsumerProtocolSubscription(), ConsumerProtocolAssignment()
         if group.protocol_type == "consumer":
-            try:
-                subscription = read_versioned(
-                    ConsumerProtocolSubscription, member.metadata(group.protocol_name or member.protocols[0][0])
-                )
-                topics, rack = sorted(subscription.topics), subscription.rack_id
-            except ProtocolError:
-                pass  # metadata of a consumer's own making
-            try:
+            with suppress(ProtocolError):  # metadata of a consumer's own making
+                metadata = member.metadata(group.protocol_name or member.protocols[0][0])
+                subscription = read_versioned(ConsumerProtocolSubscription, metadata)
+            with suppress(ProtocolError):
                 assigned = read_versioned(ConsumerProtocolAssignment, member.assignment)
-                assignment = {one.topic: sorted(one.partitions) for one in assigned.assigned_partitions}
-            except ProtocolError:
-                pass
-        shown.append(member_of(member, rack, topics, dict(sorted(assignment.items()))))
+        assignment = {one.topic: sorted(one.partitions) for one in assigned.assigned_partitions}
+        topics = sorted(subscription.topics)
+        shown.append(member_of(member, subscription.rack_id, topics, dict(sorted(assignment.items()))))
     return shown
 
 

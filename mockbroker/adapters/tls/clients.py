@@ -168,16 +168,14 @@ class TlsClientProtocol(ClientProtocol):
 
     def _failed(self, reason: str) -> None:
         """End the connection because of a TLS error; the client gets an alert."""
-        log.warning(
-            "broker %d closes the connection of %s to listener %s: TLS: %s",
-            self.node.broker.id,
-            self.address,
-            self.listener.name,
-            reason,
-        )
+        self._warn(f"TLS: {reason}")
         if self.state is not HANDSHAKE:
             self.connection.stopped()
         self._turn_away(self._stream.take_outgoing())
+
+    def _warn(self, reason: str) -> None:
+        where = (self.node.broker.id, self.address, self.listener.name)
+        log.warning("broker %d closes the connection of %s to listener %s: %s", *where, reason)
 
     def _turn_away(self, alert: bytes) -> None:
         """Send an alert, and read nothing more."""
@@ -193,13 +191,7 @@ class TlsClientProtocol(ClientProtocol):
 
     def _handshake_late(self) -> None:
         self._handshake_end = None
-        log.warning(
-            "broker %d closes the connection of %s to listener %s: no TLS handshake within %d s",
-            self.node.broker.id,
-            self.address,
-            self.listener.name,
-            HANDSHAKE_S,
-        )
+        self._warn(f"no TLS handshake within {HANDSHAKE_S:g} s")
         self.transport.abort()
 
     def _write(self, data: bytes) -> None:

@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from mockbroker.adapters.client_settings import ClientLogin
 from mockbroker.adapters.tls.contexts import TlsListener, broker_listeners
-from mockbroker.adapters.tls.files import write_files
-from mockbroker.adapters.tls.setup import material_for
+from mockbroker.adapters.tls.setup import material_for, write_client_files
 from mockbroker.state.brokers.broker import Broker, Listener
-from mockbroker.state.security.protocols import SSL
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -35,7 +32,7 @@ class ClientTls:
         self, like: Listener, settings: Mapping[str, str], *, makes_keys: bool, folder: Path | str | None
     ) -> None:
         brokers = [Broker(0, None, [like])]
-        self._protocol, self._folder = like.protocol, folder
+        self._folder = folder
         self.material = material_for(brokers, folder) if makes_keys else None
         self.settings: dict[str, str] = dict(settings)
         if self.material is not None:
@@ -48,9 +45,5 @@ class ClientTls:
 
     def write_client_files(self, cluster: Cluster) -> None:
         """Write the files for clients into the folder, if any. Raises OSError, which names it."""
-        if self.material is None or self._folder is None:
-            return
-        servers = ",".join(f"{broker.host}:{broker.port}" for broker in cluster.brokers.values())
-        identity = self.material.client() if self._protocol == SSL else None
-        login = ClientLogin(servers, self._protocol, trusted=self.material.ca_pem, identity=identity)
-        write_files(self._folder, self.material, login)
+        if self.material is not None and self._folder is not None:
+            write_client_files(self._folder, cluster, self.material)
