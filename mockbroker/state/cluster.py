@@ -56,8 +56,8 @@ if TYPE_CHECKING:
 class Cluster:
     """The brokers by id, topics by name, groups, producers and settings of a cluster.
 
-    ``version`` grows with each change that Metadata shows, so that responses can be cached. ``now_ms`` is the time
-    of the last command or call.
+    ``version`` grows with each record, and with other changes that Metadata shows, so that responses can be cached.
+    ``now_ms`` is the time of the last command or call.
     """
 
     settings: KafkaSettings
@@ -69,7 +69,6 @@ class Cluster:
     producers: Producers
     topics: dict[str, Topic] = field(default_factory=dict)
     topic_by_id: dict[bytes, Topic] = field(default_factory=dict)
-    version: int = 0
     woken: list[Hashable] = field(default_factory=list)
     now_ms: int = 0
     fetch_sessions: dict[int, FetchSessions] = field(default_factory=dict)  # by broker
@@ -174,7 +173,7 @@ class Cluster:
         from mockbroker.state import restart
 
         self.close()
-        writer = ImageWriter(snapshot.image.copy())
+        writer = ImageWriter(snapshot.image.copy(), version=self.version + 1)  # observers cache by version
         brokers = (
             Broker(one.id, one.rack, one.listeners, one.release, one.protocol, one.settings)
             for one in self.brokers.values()
@@ -188,7 +187,6 @@ class Cluster:
             log_store=snapshot.logs.fork(),
             producers=Producers(writer, dict(snapshot.last_producer_epochs)),
             release=snapshot.release,
-            version=self.version + 1,  # invalidates what observers have cached by version
             now_ms=now_ms,
             clock=WallClock(snapshot.clock_offset_ms),
             security=self.security,
@@ -262,7 +260,6 @@ class Cluster:
         self.replication.conditions = conditions
         self.replication.refresh(self.partitions(), now_ms)
         self.replication_control.leaders.elect(self.topics.values())
-        self.changed()
 
     # state of brokers
 
@@ -377,9 +374,14 @@ class Cluster:
         """The ZooKeeper mode controller's updates to brokers since the last call, in order."""
         return self.support.take_updates(self.topics, self.version)
 
+    @property
+    def version(self) -> int:
+        """The version of the metadata."""
+        return self.writer.version
+
     def changed(self) -> None:
-        """Record that a Metadata response would differ."""
-        self.version += 1
+        """Record that a Metadata response would differ, although no record was written."""
+        self.writer.version += 1
 
     # internals
 

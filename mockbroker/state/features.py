@@ -74,7 +74,6 @@ def update_features(cluster: Cluster, updates: Iterable[FeatureUpdate], *, valid
     cluster.writer.commit(
         [FeatureLevelRecord(name=name, feature_level=level) for name, level in sorted(changed.items())]
     )
-    cluster.changed()
 
 
 def problem_with(

@@ -327,6 +327,8 @@ class ImageWriter:
 
     image: Image = field(default_factory=Image)
     record_log: RecordLog | None = None
+    version: int = 0
+    """The number of commits, and of changes that Metadata shows without records."""
 
     def commit(self, records: Iterable[object]) -> None:
         """Store records, then apply them; the caller has checked them.
@@ -339,3 +341,4 @@ class ImageWriter:
                 self.record_log.append(records)
         for record in records:
             self.image.apply(record)
+        self.version += 1

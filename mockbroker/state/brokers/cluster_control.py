@@ -263,7 +263,6 @@ class ClusterControl:
         cluster.replication.refresh(partitions, cluster.now_ms)
         cluster.woken.extend(partitions)
         cluster.replication_control.leaders.elect(cluster.topics.values())
-        cluster.changed()
 
     def rejoin(self, broker_id: int, now_ms: int) -> None:
         """Restore every link of a broker. Raises KeyError."""

@@ -216,7 +216,6 @@ class ClusterConfigs:
         cluster = self.cluster
         if UNCLEAN in names:
             cluster.replication_control.leaders.elect(topics)
-            cluster.changed()
         if MIN_INSYNC_REPLICAS in names:
             partitions = [one for topic in topics if not topic.diskless for one in topic.partitions]
             cluster.replication.refresh(partitions, cluster.now_ms)

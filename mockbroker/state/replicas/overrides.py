@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from mockbroker.state.topics.topic import Partition
@@ -29,13 +29,13 @@ class PartitionOverrides:
 NO_OVERRIDES = PartitionOverrides()
 
 
-def override(partition: Partition, overrides: PartitionOverrides) -> None:
-    """Set the overrides of a partition, except for brokers that no longer have a replica of it."""
-    replicas = frozenset(partition.replicas)
+def override(partition: Partition, **changes: Any) -> None:
+    """Change the overrides of a partition, without brokers that no longer have a replica of it."""
+    wanted, replicas = replace(partition.overrides, **changes), frozenset(partition.replicas)
     kept = PartitionOverrides(
-        overrides.leader if overrides.leader in replicas and overrides.leader != partition.replicas[0] else None,
-        overrides.out_of_sync & replicas,
-        overrides.offline & replicas,
-        overrides.copying & replicas,
+        wanted.leader if wanted.leader in replicas and wanted.leader != partition.replicas[0] else None,
+        wanted.out_of_sync & replicas,
+        wanted.offline & replicas,
+        wanted.copying & replicas,
     )
     partition.overrides = NO_OVERRIDES if kept == NO_OVERRIDES else kept

@@ -245,7 +245,6 @@ class Replication:
             for broker_id, follower in states.followers.items()
         ):
             self.cluster.replication_control.leaders.elect([partition.topic])
-            self.cluster.changed()
 
     # internals
 

@@ -6,7 +6,7 @@ Source: ReplicationControlManager and QuorumController (maybeBalancePartitionLea
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from mockbroker.state.configs.definitions import BROKER, TOPIC
@@ -89,9 +89,8 @@ class LeaderControl:
             raise ApiError(
                 ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE if unclean else ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE
             )
-        override(partition, replace(partition.overrides, leader=None))
+        override(partition, leader=None)
         self.elect([partition.topic])
-        self.cluster.changed()
 
     def lose(self, broker_id: int) -> None:
         """Remove a broker that restarts after a crash from ISRs and eligible leaders: it may have lost records.
@@ -110,7 +109,6 @@ class LeaderControl:
     def shrink_isr(self, partition: Partition, isr: tuple[int, ...]) -> None:
         """Remove replicas from a partition's ISR, as its leader requests by AlterPartition (KIP-497)."""
         self.change_partition(partition, isr, self.rules_of(partition.topic, self._acceptable(partition)))
-        self.cluster.changed()
 
     def change_partition(
         self, partition: Partition, isr: Sequence[int], rules: Rules, **how: Any
@@ -132,9 +130,9 @@ class LeaderControl:
             cluster.support.leader_changes(partition)
         cluster.writer.commit((record,))
         cluster.woken.append(partition)
-        held = partition.overrides
-        if partition.leader in held.out_of_sync:  # elected without an alternative
-            override(partition, replace(held, out_of_sync=held.out_of_sync - {partition.leader}))
+        out_of_sync = partition.overrides.out_of_sync
+        if partition.leader in out_of_sync:  # elected without an alternative
+            override(partition, out_of_sync=out_of_sync - {partition.leader})
         if partition.registration.leader_epoch != epoch:
             cluster.replication.leader_changed(partition, cluster.now_ms)
             for extension in cluster.extensions():
@@ -161,7 +159,6 @@ class LeaderControl:
             for partition in topic.partitions
         ):
             self.cluster.writer.commit([ClearElrRecord(topic_name=name)])
-            self.cluster.changed()
 
     # internals
 
@@ -187,4 +184,3 @@ class LeaderControl:
             if partition.leader != first:
                 self._balance_later()
         self.elect(self.cluster.topics.values())
-        self.cluster.changed()

@@ -12,7 +12,7 @@ PartitionReassignmentRevert and ReplicationQuotaManager, Apache Kafka 4.4.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from mockbroker.state.brokers.log_dirs import record_directories
@@ -93,7 +93,6 @@ class Reassignments:
         for partition, _ in moves:
             self._copy(partition)
         self.cluster.replication_control.leaders.elect(dict.fromkeys(partition.topic for partition, _ in moves))
-        self.cluster.changed()
 
     def restore(self) -> None:
         """Begin the copies of reassignments in the image."""
@@ -110,7 +109,6 @@ class Reassignments:
             copy.advance(now_ms)
         self._plan(now_ms)
         self.cluster.replication_control.leaders.elect(moving)
-        self.cluster.changed()
 
     # internals
 
@@ -162,8 +160,7 @@ class Reassignments:
             key = (partition, broker_id)
             if key not in self._copies and self._rates(partition, broker_id):
                 self._copies[key] = Copy(partition.log.size_bytes)
-                held = partition.overrides
-                override(partition, replace(held, copying=held.copying | {broker_id}))
+                override(partition, copying=partition.overrides.copying | {broker_id})
         self._plan(self.cluster.now_ms)
 
     def _plan(self, now_ms: int) -> None:
@@ -198,15 +195,12 @@ class Reassignments:
         """Complete a copy."""
         self._forget(key)
         self.cluster.replication_control.leaders.elect([key[0].topic])
-        self.cluster.changed()
 
     def _forget(self, key: CopyKey) -> None:
         partition, broker_id = key
         self._copies.pop(key, None)
         self._timers.cancel(key)
-        held = partition.overrides
-        if broker_id in held.copying:
-            override(partition, replace(held, copying=held.copying - {broker_id}))
+        override(partition, copying=partition.overrides.copying - {broker_id})
 
     def forget(self, partitions: Collection[Partition]) -> None:
         """Cancel the copies of deleted partitions."""

@@ -6,7 +6,7 @@ Source: ReplicationControlManager, Apache Kafka 4.4.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from mockbroker.state.brokers.log_dirs import is_cordoned, record_directories
@@ -145,7 +145,6 @@ class ReplicationControl:
         topic = self.run(topic_id)
         record_directories(self.cluster, topic.partitions)
         self.cluster.replication.refresh(topic.partitions, self.cluster.now_ms)
-        self.cluster.changed()
         return topic
 
     def widen(
@@ -187,7 +186,6 @@ class ReplicationControl:
         topic.add_partitions()
         record_directories(self.cluster, topic.partitions[first:])
         self.cluster.replication.refresh(topic.partitions[first:], self.cluster.now_ms)
-        self.cluster.changed()
 
     def reassign(self, name: str, index: int, replicas: list[int]) -> None:
         """Move a partition to other brokers, the preferred leader first. The move completes at once.
@@ -197,23 +195,22 @@ class ReplicationControl:
         partition = self.reassignments.find(name, index)
         self.check_rows([tuple(replicas)])
         cluster = self.cluster
-        self._override(partition, leader=None)
+        override(partition, leader=None)
         online = cluster.liveness.online_ids()
         eligible = cluster.replication.eligible(partition, online)
         if not any(replica in eligible for replica in replicas):
             # The move completes when a replica has caught up, so it catches up now.
             cluster.replication.catch_up(partition, replicas)
             held = partition.overrides
-            self._override(partition, out_of_sync=held.out_of_sync.difference(replicas))
+            override(partition, out_of_sync=held.out_of_sync.difference(replicas))
             eligible = online - held.offline
         isr = [replica for replica in replicas if replica in eligible] or replicas
         rules = self.leaders.rules_of(partition.topic, eligible)
         assignment = ReplicaAssignment(tuple(replicas))
         self.leaders.change_partition(partition, isr, rules, preferred=replicas[0], assignment=assignment)
-        self._override(partition)
+        override(partition)
         cluster.replication.refresh([partition], cluster.now_ms)
         self.leaders.elect([partition.topic])
-        cluster.changed()
 
     def delete(self, topic: Topic) -> None:
         """Delete a topic and its records; waiting calls are woken."""
@@ -236,7 +233,6 @@ class ReplicationControl:
         for extension in self.cluster.extensions():
             extension.forget_topic(topic.id)
         self.cluster.woken.extend(topic.partitions)
-        self.cluster.changed()
 
     # overrides
 
@@ -253,7 +249,7 @@ class ReplicationControl:
                 f"expected a leader of {name} that is up and in its ISR {list(partition.isr)}, got {broker_id}",
             )
         led_before = partition.leader == broker_id
-        self._override(partition, leader=broker_id)
+        override(partition, leader=broker_id)
         self._apply(partition)
         return not led_before
 
@@ -271,7 +267,7 @@ class ReplicationControl:
                 f"expected followers of {name} to take out of its ISR, but {partition.leader} leads it"
             )
         before = partition.overrides.out_of_sync
-        self._override(partition, out_of_sync=before | wanted)
+        override(partition, out_of_sync=before | wanted)
         left = tuple(replica for replica in partition.isr if replica not in wanted)
         if left != partition.isr:
             self.leaders.shrink_isr(partition, left)
@@ -292,11 +288,11 @@ class ReplicationControl:
         replication, online = self.cluster.replication, self.cluster.liveness.online_ids()
         before = partition.overrides.out_of_sync
         was_in_sync = wanted <= set(partition.isr)
-        self._override(partition, out_of_sync=before - wanted)
+        override(partition, out_of_sync=before - wanted)
         eligible = replication.eligible(partition, online)
         late = [broker_id for broker_id in sorted(wanted) if broker_id not in eligible]
         if late:
-            self._override(partition, out_of_sync=before)
+            override(partition, out_of_sync=before)
             raise ApiError(
                 ErrorCode.INELIGIBLE_REPLICA,
                 f"expected replicas of {name} that are up and have all its records to let into its ISR, got {late}",
@@ -325,7 +321,7 @@ class ReplicationControl:
             before = partition.overrides.offline
             after = before | {broker_id} if offline else before - {broker_id}
             if after != before:
-                self._override(partition, offline=after)
+                override(partition, offline=after)
                 changed.append(partition)
         self.cluster.replication.refresh(changed, self.cluster.now_ms)
         self.cluster.woken.extend(changed)
@@ -417,10 +413,6 @@ class ReplicationControl:
             )
         return name
 
-    def _override(self, partition: Partition, **changes: Any) -> None:
-        override(partition, replace(partition.overrides, **changes))
-
     def _apply(self, partition: Partition) -> None:
         self.cluster.replication.refresh([partition], self.cluster.now_ms)
         self.leaders.elect([partition.topic])
-        self.cluster.changed()
