@@ -10,6 +10,7 @@ from __future__ import annotations
 from mockbroker.api import Errors, Needs, handles
 from mockbroker.call import Call
 from mockbroker.handlers.controlled import check_controller, check_deadline
+from mockbroker.handlers.error_responses import reported
 from mockbroker.state.errors import ApiError
 from protocol.apis.elect_leaders import ElectLeadersRequest, ElectLeadersResponse
 from protocol.error_codes import ErrorCode
@@ -43,12 +44,11 @@ def elect_leaders(call: Call, request: ElectLeadersRequest) -> ElectLeadersRespo
 
 def result(call: Call, topic: str, index: int, *, unclean: bool) -> Result.Partition:
     entry = Result.Partition(partition_id=index, error_message=None)
-    try:
+    with reported(entry):
         partition = call.cluster.find_partition(topic, index)
         if partition.topic.diskless:
             raise ApiError(ErrorCode.ELECTION_NOT_NEEDED)
         call.cluster.replication_control.leaders.elect_leader(partition, unclean=unclean)
-    except ApiError as error:
-        entry.error_code = error.code
-        entry.error_message = error.message or ErrorCode(error.code).meaning
+    if entry.error_code:
+        entry.error_message = entry.error_message or ErrorCode(entry.error_code).meaning
     return entry

@@ -12,6 +12,7 @@ from __future__ import annotations
 from mockbroker.api import Errors, Needs, handles
 from mockbroker.call import Call
 from mockbroker.groups.kind import Sender, check_group_id
+from mockbroker.handlers.error_responses import reported
 from mockbroker.parts import load
 from mockbroker.state.errors import ApiError
 from mockbroker.state.security.access import may_see_of
@@ -59,7 +60,8 @@ def find_coordinator(call: Call, request: FindCoordinatorRequest) -> FindCoordin
 
 def entry(call: Call, key_type: int, key: str) -> FindCoordinatorResponse.Coordinator:
     """The address of a key's coordinator, or an error."""
-    try:
+    found = FindCoordinatorResponse.Coordinator(key=key, node_id=NO_NODE, host="", port=-1)
+    with reported(found):
         name = TOPIC_OF_KEY_TYPE.get(key_type)
         if name is None:
             known = ", ".join(map(str, sorted(TOPIC_OF_KEY_TYPE)))
@@ -70,14 +72,10 @@ def entry(call: Call, key_type: int, key: str) -> FindCoordinatorResponse.Coordi
         broker = call.cluster.internal_topics.coordinator(load(topic.read_key)(key) if topic.read_key else key, name)
         if not call.view.is_alive(broker.id):
             raise ApiError(ErrorCode.COORDINATOR_NOT_AVAILABLE, f"broker {call.broker.id} does not know of {broker.id}")
-    except ApiError as error:
-        return FindCoordinatorResponse.Coordinator(
-            key=key, node_id=NO_NODE, host="", port=-1, error_code=error.code, error_message=error.message or ""
-        )
-    listener = broker.listener(call.session.listener)
-    return FindCoordinatorResponse.Coordinator(
-        key=key, node_id=broker.id, host=listener.host, port=listener.port, error_message=""
-    )
+        listener = broker.listener(call.session.listener)
+        found.node_id, found.host, found.port = broker.id, listener.host, listener.port
+    found.error_message = found.error_message or ""
+    return found
 
 
 def coordinates(call: Call, key: str, topic: str = OFFSETS_TOPIC) -> bool:

@@ -63,10 +63,9 @@ class ClusterControl:
 
         Returns False if it was down. Raises KeyError: no such broker.
         """
-        broker = self.cluster.liveness.broker(broker_id)
+        broker = self._broker(broker_id, now_ms)
         if not broker.is_running:
             return False
-        self.cluster.now_ms = now_ms
         broker.is_running = False
         self.cluster.replication.stopped.add(broker_id)
         self._sessions.cancel(broker_id)
@@ -91,10 +90,9 @@ class ClusterControl:
         Until then it remains the leader of its partitions, and in ISRs until it has lacked records for
         ``replica.lag.time.max.ms``. Returns False if it was down. Raises KeyError: no such broker.
         """
-        broker = self.cluster.liveness.broker(broker_id)
+        broker = self._broker(broker_id, now_ms)
         if not broker.is_running:
             return False
-        self.cluster.now_ms = now_ms
         broker.is_running = False
         self.cluster.network.crashed.add(broker_id)
         self._process_ended(broker)
@@ -109,10 +107,9 @@ class ClusterControl:
 
         A broker that does not reach the controller remains fenced until it does.
         """
-        broker = self.cluster.liveness.broker(broker_id)
+        broker = self._broker(broker_id, now_ms)
         if broker.is_running:
             return False
-        self.cluster.now_ms = now_ms
         if broker.online:  # crashed, and its session has not expired
             self._session_expired(broker_id, now_ms)
         self.cluster.replication.stopped.discard(broker_id)
@@ -139,10 +136,9 @@ class ClusterControl:
         Raises KeyError: no such broker. ValueError: ZooKeeper mode has no fencing.
         """
         self._only_in_kraft("brokers are fenced")
-        broker = self.cluster.liveness.broker(broker_id)
+        broker = self._broker(broker_id, now_ms)
         if not broker.is_running or broker_id in self.fenced:
             return False
-        self.cluster.now_ms = now_ms
         self.fenced.add(broker_id)
         if broker.online:
             self._sessions.cancel(broker_id)
@@ -155,10 +151,9 @@ class ClusterControl:
 
         Raises KeyError: no such broker.
         """
-        broker = self.cluster.liveness.broker(broker_id)
+        broker = self._broker(broker_id, now_ms)
         if broker_id not in self.fenced:
             return False
-        self.cluster.now_ms = now_ms
         self.fenced.discard(broker_id)
         if broker.registration is None:
             return False
@@ -269,11 +264,15 @@ class ClusterControl:
         self.cluster.network.restore_all(self.cluster.liveness.broker(broker_id).id)
         self._restored({broker_id, CONTROLLER}, now_ms)
 
+    def _broker(self, broker_id: int, now_ms: int) -> Broker:
+        """The broker of a command at this time. Raises KeyError: no such broker."""
+        self.cluster.now_ms = now_ms
+        return self.cluster.liveness.broker(broker_id)
+
     def _set_disk(self, broker_id: int, now_ms: int, *, full: bool) -> bool:
-        self.cluster.liveness.broker(broker_id)
+        self._broker(broker_id, now_ms)
         if (broker_id in self.full_disks) is full:
             return False
-        self.cluster.now_ms = now_ms
         self.full_disks ^= {broker_id}
         held = [partition for partition in self.cluster.partitions() if broker_id in partition.replicas]
         self.cluster.replication_control.set_offline(held, broker_id, offline=full)

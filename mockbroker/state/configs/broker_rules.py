@@ -20,14 +20,13 @@ from mockbroker.state.configs.definitions import (
     kafka_configs,
     topic_synonyms,
 )
-from mockbroker.state.configs.effective import own_name
+from mockbroker.state.configs.effective import own_name, without_listener
 from mockbroker.state.configs.values import ConfigType, InvalidValueError
 from mockbroker.state.errors import invalid_request
 
 if TYPE_CHECKING:
     from mockbroker.state.configs.effective import ClusterConfigs
 
-OF_LISTENER = re.compile(r"listener\.name\.[^.]*\.(.*)", re.DOTALL)
 THREAD_POOLS = (
     "background.threads",
     "log.cleaner.threads",
@@ -55,24 +54,6 @@ REPORTERS = "metric.reporters"
 CONNECTION_LIMITS = ("max.connection.creation.rate", "max.connections")
 LIMITS_BY_IP = "max.connections.per.ip.overrides"
 LIMIT_OF_IP = re.compile(r".*:[+-]?[0-9]+\s*")
-
-
-def without_listener(name: str, *, of_mechanism: bool = True) -> str:
-    """The config's name without its listener.
-
-    Args:
-        of_mechanism: retain the prefix of a SASL mechanism.
-
-    >>> without_listener("listener.name.inside.scram-sha-256.sasl.jaas.config", of_mechanism=False)
-    'sasl.jaas.config'
-    """
-    found = OF_LISTENER.fullmatch(name)
-    if found is None:
-        return name
-    base = found[1]
-    if not of_mechanism:
-        base = next((one for one in kafka_configs()["of_listener_mechanisms"] if base.endswith(one)), base)
-    return base
 
 
 def check_broker_configs(configs: ClusterConfigs, broker_id: int | None, wanted: Mapping[str, str]) -> None:

@@ -25,7 +25,14 @@ from mockbroker.state.configs.definitions import (
     names,
     topic_synonyms,
 )
-from mockbroker.state.configs.effective import ALL_BROKERS, LISTENER_PREFIX, ClusterConfigs, ConfigSource, Layer
+from mockbroker.state.configs.effective import (
+    ALL_BROKERS,
+    LISTENER_PREFIX,
+    ClusterConfigs,
+    ConfigSource,
+    Layer,
+    without_listener,
+)
 from mockbroker.state.configs.values import ConfigType, text_of
 
 if TYPE_CHECKING:
@@ -149,11 +156,8 @@ def of_broker(
 
 def synonyms_of(name: str) -> tuple[str, ...]:
     """The synonyms of a broker config; for a listener's config, the listener's name first."""
-    if not name.startswith(LISTENER_PREFIX):
-        return broker_synonyms(name)
-    from mockbroker.state.configs.broker_rules import without_listener
-
-    return (name, without_listener(name, of_mechanism=False))
+    base = without_listener(name, of_mechanism=False)
+    return broker_synonyms(name) if base == name else (name, base)
 
 
 def source_of(synonyms: Sequence[Layer]) -> ConfigSource:

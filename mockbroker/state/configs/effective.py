@@ -19,6 +19,7 @@ from mockbroker.state.configs.definitions import (
     definition,
     find_definition,
     group_synonym,
+    kafka_configs,
     line_of,
     topic_synonyms,
 )
@@ -68,6 +69,23 @@ def own_name(listener: str, name: str) -> str:
     'listener.name.inside.max.connections'
     """
     return f"{LISTENER_PREFIX}{listener.lower()}.{name}"
+
+
+def without_listener(name: str, *, of_mechanism: bool = True) -> str:
+    """The config's name without its listener.
+
+    Args:
+        of_mechanism: retain the prefix of a SASL mechanism.
+
+    >>> without_listener("listener.name.inside.scram-sha-256.sasl.jaas.config", of_mechanism=False)
+    'sasl.jaas.config'
+    """
+    if not name.startswith(LISTENER_PREFIX) or name.count(".") < 3:
+        return name
+    base = name.split(".", 3)[3]
+    if not of_mechanism:
+        base = next((one for one in kafka_configs()["of_listener_mechanisms"] if base.endswith(one)), base)
+    return base
 
 
 @dataclass(slots=True, eq=False)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from mockbroker.parts import brought
 from mockbroker.state.configs.definitions import BROKER, CLIENT_METRICS, GROUP, TOPIC, names, topic_synonyms
-from mockbroker.state.configs.effective import LISTENER_PREFIX
+from mockbroker.state.configs.effective import without_listener
 from mockbroker.state.settings import DEFAULTS
 
 LISTENER = "listener"
@@ -118,11 +118,9 @@ def is_of_a_listener(name: str) -> bool:
     >>> is_of_a_listener("listener.name.outside.plain.sasl.jaas.config")
     True
     """
-    if not name.startswith(LISTENER_PREFIX):
-        return False
-    _, _, rest = name.removeprefix(LISTENER_PREFIX).partition(".")
+    rest = without_listener(name)
     alone = OF_LISTENERS | OF_TLS | {"max.connections"}
-    return rest in alone or rest.partition(".")[2] in OF_LISTENERS
+    return rest != name and (rest in alone or rest.partition(".")[2] in OF_LISTENERS)
 
 
 def is_of_tls(name: str) -> bool:
@@ -131,9 +129,7 @@ def is_of_tls(name: str) -> bool:
     >>> is_of_tls("ssl.keystore.location"), is_of_tls("listener.name.outside.ssl.client.auth")
     (True, True)
     """
-    if name.startswith(LISTENER_PREFIX):
-        name = name.removeprefix(LISTENER_PREFIX).partition(".")[2]
-    return name in OF_TLS
+    return without_listener(name) in OF_TLS
 
 
 def with_effect(kind: str) -> frozenset[str]:

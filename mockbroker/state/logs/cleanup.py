@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from mockbroker.state.configs.definitions import BROKER, TOPIC
 from mockbroker.state.errors import ApiError
-from mockbroker.state.logs.compaction import Cleaning, CleaningRules, cleanable_range, last_offsets, merged
+from mockbroker.state.logs.compaction import Cleaning, cleanable_range, last_offsets, merged
 from mockbroker.state.logs.record_memory import RecordMemory
 from mockbroker.state.settings import RECORDS_LIMIT
 from mockbroker.state.timers import Timers, next_multiple
@@ -131,14 +131,9 @@ class LogCleanup:
     def _compact(self, partition: Partition, wall_ms: int) -> bool:
         """Compact a log if due; returns True if it was compacted."""
         log, config = partition.log, partition.topic.config
-        rules = CleaningRules(
-            float(config("min.cleanable.dirty.ratio")),
-            int(config("min.compaction.lag.ms")),
-            int(config("max.compaction.lag.ms")),
-        )
         stable = partition.last_stable_offset(partition.high_watermark)
         dirty_offset = max(log.cleaned_offset, log.start_offset)
-        found = cleanable_range(log.segments, dirty_offset, stable, wall_ms, rules)
+        found = cleanable_range(log.segments, dirty_offset, stable, wall_ms, config)
         if not found.is_due:
             return False
         start, end = found.first_dirty_offset, found.end_offset

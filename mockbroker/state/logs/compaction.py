@@ -13,7 +13,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
@@ -30,14 +30,6 @@ from protocol.records.batches import (
 )
 
 
-class CleaningRules(NamedTuple):
-    """A topic's compaction configs: min.cleanable.dirty.ratio, min. and max.compaction.lag.ms."""
-
-    min_dirty_ratio: float
-    min_lag_ms: int
-    max_lag_ms: int
-
-
 class CleanableRange(NamedTuple):
     """The dirty part of a log that may be cleaned, and whether it is due now."""
 
@@ -47,7 +39,7 @@ class CleanableRange(NamedTuple):
 
 
 def cleanable_range(
-    segments: Sequence[LogSegment], dirty_offset: int, stable_offset: int, now_ms: int, rules: CleaningRules
+    segments: Sequence[LogSegment], dirty_offset: int, stable_offset: int, now_ms: int, config: Callable[[str], Any]
 ) -> CleanableRange:
     """The part of a log that may be cleaned.
 
@@ -56,21 +48,23 @@ def cleanable_range(
         dirty_offset: the first offset that was not cleaned yet.
         stable_offset: records from here on are not cleaned, as they may still be aborted.
         now_ms: in wall-clock time.
+        config: the topic's configs, by name.
     """
     inactive = segments[:-1]
     dirty = [one for one in inactive if one.base_offset >= dirty_offset]
     end_offset = min(stable_offset, segments[-1].base_offset)
-    if rules.min_lag_ms > 0:
-        young = (one.base_offset for one in dirty if one.largest_timestamp > now_ms - rules.min_lag_ms)
+    min_lag_ms = config("min.compaction.lag.ms")
+    if min_lag_ms > 0:
+        young = (one.base_offset for one in dirty if one.largest_timestamp > now_ms - min_lag_ms)
         end_offset = min(end_offset, next(young, end_offset))
     end_offset = max(dirty_offset, end_offset)
     until = next((one.base_offset for one in inactive if one.base_offset >= end_offset), segments[-1].base_offset)
     clean_bytes = sum(one.size_bytes for one in segments if one.base_offset < dirty_offset)
     dirty_bytes = sum(one.size_bytes for one in segments if dirty_offset <= one.base_offset < until)
     oldest = min((one.first_timestamp for one in dirty if one.first_timestamp > 0), default=None)
-    overdue = oldest is not None and oldest < now_ms - max(0, rules.max_lag_ms)
+    overdue = oldest is not None and oldest < now_ms - max(0, config("max.compaction.lag.ms"))
     total = clean_bytes + dirty_bytes
-    is_due = dirty_bytes > 0 and (overdue or dirty_bytes / total > rules.min_dirty_ratio)
+    is_due = dirty_bytes > 0 and (overdue or dirty_bytes / total > config("min.cleanable.dirty.ratio"))
     return CleanableRange(dirty_offset, end_offset, is_due)
 
 

@@ -225,16 +225,16 @@ def recover(log: Log) -> PartitionProducers:
         if batch.data[MAGIC_AT] == BATCH_MAGIC and batch.data[PRODUCER_ID_AT:PRODUCER_ID_ENDS] == NO_PRODUCER:
             continue
         for header in iter_batches(batch.data):
-            if header.producer_id < 0:
-                continue
-            if header.is_control:
-                recover_marker(producers, header, batch.data)
-                continue
-            written = BatchMetadata(
-                header.base_sequence, header.last_sequence, header.base_offset, header.max_timestamp
+            id_, epoch, sequences = (
+                header.producer_id,
+                header.producer_epoch,
+                (header.base_sequence, header.last_sequence),
             )
-            transactional = header.is_transactional
-            producers.note(header.producer_id, header.producer_epoch, written, transactional=transactional)
+            if id_ >= 0 and header.is_control:
+                recover_marker(producers, header, batch.data)
+            elif id_ >= 0:
+                written = BatchMetadata(*sequences, header.base_offset, header.max_timestamp)
+                producers.note(id_, epoch, written, transactional=header.is_transactional)
     return producers
 
 

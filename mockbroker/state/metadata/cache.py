@@ -64,7 +64,7 @@ class PartitionState:
             partition.leader,
             partition.leader_epoch,
             partition.isr,
-            partition.partition_epoch,
+            partition.registration.partition_epoch,
             partition.replicas,
             tuple(offline),
             partition.index,

@@ -111,10 +111,11 @@ class KRaftMode(MetadataSupport):
         return cache.topics[topic.name].get(partition.index, UNKNOWN_PARTITION)
 
     def broker_started(self, broker: Broker, now_ms: int) -> None:
-        self._forget(broker.id)
+        """Forget the metadata of before, and unreplicated appends."""
+        self.cut_off.pop(broker.id, None)
+        self._deposed.pop(broker.id, None)
 
-    def broker_stopped(self, broker: Broker, now_ms: int) -> None:
-        self._forget(broker.id)
+    broker_stopped = found_controller = broker_started
 
     def lost_controller(self, broker_id: int) -> None:
         if broker_id not in self.cut_off:
@@ -126,17 +127,9 @@ class KRaftMode(MetadataSupport):
         if broker_id in self.cut_off and self.leadership(broker_id, partition).leader == broker_id:
             self._deposed.setdefault(broker_id, {}).setdefault(partition, depose(partition))
 
-    def found_controller(self, broker: Broker, now_ms: int) -> None:
-        """Update the broker's metadata, and truncate its unreplicated appends."""
-        self._forget(broker.id)
-
     def deposed(self, broker_id: int, partition: Partition) -> DeposedPartition | None:
         led = self._deposed.get(broker_id) if self._deposed else None
         return None if led is None else led.get(partition)
-
-    def _forget(self, broker_id: int) -> None:
-        self.cut_off.pop(broker_id, None)
-        self._deposed.pop(broker_id, None)
 
 
 def snapshot(view: CurrentView) -> MetadataCache:

@@ -169,12 +169,11 @@ class ReplicationControl:
                     f"expected an assignment for each of {more} new partitions, got {len(assignment)}",
                 )
             rows = self._rows_by_hand(assignment, like=[topic.partitions[0].replicas])
-        elif topic.diskless:
-            check_partitions(more)
-            rows = [()] * more
         else:
-            first_leader = topic.partitions[0].replicas[0]
-            rows = self._place(len(topic.partitions), more, topic.replication_factor or -1, first_leader=first_leader)
+            check_partitions(more)
+            if not topic.diskless:
+                first, factor = topic.partitions[0].replicas[0], topic.replication_factor
+                rows = self._place(len(topic.partitions), more, factor, first_leader=first)
         if validate_only:
             return
         if topic.diskless:
@@ -353,7 +352,6 @@ class ReplicationControl:
         first_leader: int | None = None,
     ) -> list[tuple[int, ...]]:
         """Replicas of new partitions from number ``first`` on; ``first_leader`` is partition 0's preferred leader."""
-        check_partitions(partitions)
         # In KRaft mode a broker that is down remains registered, fenced; in ZooKeeper mode it is not registered.
         cluster = self.cluster
         registered = self.registered() if cluster.support.is_kraft else cluster.liveness.online_brokers()

@@ -70,10 +70,6 @@ class Partition:
         return self.registration.leader_epoch
 
     @property
-    def partition_epoch(self) -> int:
-        return self.registration.partition_epoch
-
-    @property
     def log(self) -> Log:
         """The partition's log, from the log store."""
         if self._log is None:

@@ -492,8 +492,8 @@ class ReplicaLife(RuleBasedStateMachine):
             assert not up & set(partition.isr or partition.elr or partition.last_known_elr)
         leader_epoch, partition_epoch = self.epochs.get(key, (-1, -1))
         assert partition.leader_epoch >= leader_epoch
-        assert partition.partition_epoch >= partition_epoch
-        self.epochs[key] = (partition.leader_epoch, partition.partition_epoch)
+        assert partition.registration.partition_epoch >= partition_epoch
+        self.epochs[key] = (partition.leader_epoch, partition.registration.partition_epoch)
         if partition.leader != NO_LEADER:
             first = self.leader_of_epoch.setdefault((key, partition.leader_epoch), partition.leader)
             assert first == partition.leader, f"brokers {first} and {partition.leader} led in one epoch"

@@ -131,7 +131,7 @@ def test_three_replicas_are_placed_while_one_of_three_brokers_is_down():
         assert sorted(partition.replicas) == [0, 1, 2]
         assert partition.isr == tuple(replica for replica in partition.replicas if replica != 0)
         assert partition.leader == partition.replicas[0] != 0
-        assert (partition.leader_epoch, partition.partition_epoch) == (0, 0)
+        assert (partition.leader_epoch, partition.registration.partition_epoch) == (0, 0)
 
 
 def test_a_topic_made_without_numbers_is_as_wide_as_there_are_registered_brokers():

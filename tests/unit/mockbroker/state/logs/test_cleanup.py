@@ -8,7 +8,7 @@ import pytest
 
 from mockbroker.core.simulation import Simulation
 from mockbroker.state.image import Image
-from mockbroker.state.logs.compaction import CleaningRules, cleanable_range
+from mockbroker.state.logs.compaction import cleanable_range
 from mockbroker.state.logs.log import Log, LogSegment
 from protocol.apis.produce import ProduceRequest
 from protocol.records import Record, build_batch, iter_batches, iter_records
@@ -252,8 +252,8 @@ def test_what_may_be_cleaned_ends_with_what_is_stable_and_with_the_last_segment(
     segments = [
         LogSegment(offset, size_bytes=100, first_timestamp=offset, max_timestamp=offset) for offset in (0, 10, 20)
     ]
-    rules = CleaningRules(min_dirty_ratio=0.0, min_lag_ms=0, max_lag_ms=2**63 - 1)
-    assert tuple(cleanable_range(segments, dirty_offset, stable_offset, 1000, rules)) == wanted
+    configs = {"min.cleanable.dirty.ratio": 0.0, "min.compaction.lag.ms": 0, "max.compaction.lag.ms": 2**63 - 1}
+    assert tuple(cleanable_range(segments, dirty_offset, stable_offset, 1000, configs.__getitem__)) == wanted
 
 
 def logs_in_memory() -> int:
