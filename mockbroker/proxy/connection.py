@@ -16,7 +16,6 @@ from mockbroker.core.connection import BLOCKED, CLOSED, HELD, MAX_OUTPUT_BYTES, 
 from mockbroker.core.path import LENGTH, MIN_REQUEST_BYTES
 from mockbroker.proxy.frame_room import LargeFrameReader
 from mockbroker.proxy.login import LoginFollower
-from mockbroker.proxy.login_identity import LoginIdentity
 from protocol.errors import FrameError
 from protocol.framing import MAX_FRAME_BYTES, few_pieces
 
@@ -34,12 +33,7 @@ MAY_RUN = (READY, HELD, BLOCKED)
 
 
 class BareToken:
-    """A login token without a header, as after SaslHandshake version 0; only its name is stored."""
-
-    __slots__ = ("claim",)
-
-    def __init__(self, claim: str | None) -> None:
-        self.claim = claim
+    """A login token without a header, as after SaslHandshake version 0."""
 
 
 class ProxyConnection(Connection):
@@ -56,7 +50,6 @@ class ProxyConnection(Connection):
     """
 
     __slots__ = (
-        "identity",
         "login",
         "on_upstream",
         "untold",
@@ -86,8 +79,6 @@ class ProxyConnection(Connection):
         self._proxy_path, self.on_upstream = path, on_upstream
         session.link = self
         self.login = LoginFollower()
-        self.identity: LoginIdentity | None = None
-        """The identity of the client's login, once one has begun."""
         self.untold: list[Outcome] = []
         """Calls answered by the real broker, for observers, which are notified once the client has the answers."""
         self._order: dict[Call | BareToken, Outcome | bytes | None] = {}
@@ -286,8 +277,7 @@ class ProxyConnection(Connection):
             asked = self._unanswered[0]
             if isinstance(asked, BareToken):
                 self._unanswered.popleft()
-                self.login.token_answered(frame)
-                self.token_answered(asked.claim, frame)
+                self.logged_in(self.login.token_answered(frame))
                 self._order[asked] = LENGTH.pack(len(frame)) + frame
                 self._waiting_bytes += 4 + len(frame)
                 self._give_answers()
@@ -300,16 +290,15 @@ class ProxyConnection(Connection):
             self._forwarded_bytes -= len(asked.frame)
             self._proxy_path.answered(asked, frame, self.now_ms)
 
-    def token_answered(self, claim: str | None, token: bytes) -> None:
-        """The real broker has answered a login token: set the session's principal if the login is complete."""
-        found = self.identity.answered(claim, token) if self.identity is not None else None
-        if found is not None:
-            self.session.authenticated(found)
+    def logged_in(self, principal: str | None) -> None:
+        """Set the session's principal, if a login is complete."""
+        if principal is not None:
+            self.session.authenticated(principal)
 
     def _send_token(self, frame: bytes) -> None:
         """Forward a login token without a header."""
-        if self.login.token_sent():
-            token = BareToken(self.identity.claim_in(frame) if self.identity is not None else None)
+        if self.login.token_sent(frame):
+            token = BareToken()
             self._order[token] = None
             self._unanswered.append(token)
         self._to_upstream += (LENGTH.pack(len(frame)), frame)
@@ -357,7 +346,7 @@ class ProxyConnection(Connection):
                 reader.max_frame_bytes = self._largest_request
                 if not is_request:
                     self._send_token(frame)
-                elif self.identity is not None and (reason := self._proxy_path.refusal_of(frame)) is not None:
+                elif login.has_begun and (reason := self._proxy_path.refusal_of(frame)) is not None:
                     # not a request, but perhaps a token, which must not be recorded
                     self._wait_for(self.path.refuse_frame(self.session, reason, self.now_ms, self._finish))
                 else:

@@ -2,7 +2,7 @@
 
 After SaslHandshake version 0 the tokens of a mechanism have no headers, those of the client and of the broker, and a
 frame does not show that it is one: only the state of the login does. After version 1 they are SaslAuthenticate
-requests. Tokens are not stored.
+requests. Of a token only the name in it is stored, which is the session's principal once the login is complete.
 
     client            broker              next from the client
     SaslHandshake v0                      unknown: it waits
@@ -21,10 +21,12 @@ to 3.9. ``refusal_of_first_frame`` refuses it.
 >>> login.handshake_answered(0, "PLAIN", 0)
 >>> login.request_follows_header()
 False
->>> login.token_sent()
+>>> login.token_sent(b"\\0alice\\0secret")
 True
 >>> login.request_follows_header()
 True
+>>> login.token_answered(b"")
+'User:alice'
 
 Source: KIP-43, KIP-152; RFC 4616, RFC 5802, RFC 7628, RFC 4752 (GSSAPI), RFC 4121 and RFC 1964 (its tokens);
 SaslServerAuthenticator and SaslClientAuthenticator, Apache Kafka 4.4; GssKrb5Server, OpenJDK 17.
@@ -34,6 +36,7 @@ from __future__ import annotations
 
 from enum import Enum, auto
 
+from mockbroker.proxy.login_identity import ends_login, principal_in
 from mockbroker.state.security.mechanisms import OAUTHBEARER, PLAIN, SCRAM_MECHANISMS
 
 GSSAPI = "GSSAPI"
@@ -66,13 +69,18 @@ DEPEND_ON_ANSWERS = (LoginState.HANDSHAKE, LoginState.TOKEN_ANSWER)
 
 
 class LoginFollower:
-    """Follows one connection; each method is called as its frame passes, those for answers in the requests' order."""
+    """Follows one connection; each method is called as its frame passes, those for answers in the requests' order.
 
-    __slots__ = ("_mechanism", "_state", "_tokens_left")
+    ``has_begun`` once there was a handshake.
+    """
+
+    __slots__ = ("has_begun", "_mechanism", "_principal", "_state", "_tokens_left")
 
     def __init__(self) -> None:
+        self.has_begun = False
         self._state = LoginState.REQUESTS
         self._mechanism = ""
+        self._principal: str | None = None  # of the login that is not complete
         self._tokens_left = 0
 
     def request_follows_header(self) -> bool:
@@ -89,6 +97,7 @@ class LoginFollower:
 
     def handshake_sent(self, version: int) -> None:
         """A SaslHandshake is forwarded, the first or that of a re-authentication."""
+        self.has_begun = True
         if version == BARE_TOKENS_VERSION:
             self._state = LoginState.HANDSHAKE
 
@@ -97,6 +106,8 @@ class LoginFollower:
 
         Raises: LoginNotFollowedError: bare tokens of an unknown mechanism follow.
         """
+        if not error_code:
+            self._mechanism, self._principal = mechanism, None
         if version != BARE_TOKENS_VERSION:
             return
         if error_code:
@@ -107,15 +118,16 @@ class LoginFollower:
                 f"after SaslHandshake version 0 tokens come without headers, and how many {mechanism!r} takes is not "
                 f"known: expected one of {', '.join(FOLLOWED)}, or a client that sends SaslHandshake version 1"
             )
-        self._mechanism, self._state = mechanism, LoginState.TOKEN
+        self._state = LoginState.TOKEN
         self._tokens_left = EXCHANGES.get(mechanism, 0)
 
-    def token_sent(self) -> bool:
+    def token_sent(self, token: bytes) -> bool:
         """A bare token is forwarded. Returns: True if the broker answers it, unless it ends the connection."""
         if self._state is LoginState.LAST_TOKEN:
             self._state = LoginState.REQUESTS
             return False
         assert self._state is LoginState.TOKEN, self._state
+        self._read(token)
         if self._mechanism not in EXCHANGES:
             self._state = LoginState.TOKEN_ANSWER
             return True
@@ -124,14 +136,28 @@ class LoginFollower:
             self._state = LoginState.REQUESTS
         return True
 
-    def token_answered(self, token: bytes) -> None:
-        """The broker has answered a bare token with its own."""
-        if self._state is not LoginState.TOKEN_ANSWER:
-            return
-        if self._mechanism == OAUTHBEARER:
-            self._state = LoginState.TOKEN if token else LoginState.REQUESTS
-        else:
-            self._state = LoginState.LAST_TOKEN if is_wrapped(token) else LoginState.TOKEN
+    def token_answered(self, answer: bytes) -> str | None:
+        """The broker has answered a bare token with its own. Returns: the principal if the login is complete."""
+        if self._state is LoginState.TOKEN_ANSWER:
+            if self._mechanism == OAUTHBEARER:
+                self._state = LoginState.TOKEN if answer else LoginState.REQUESTS
+            else:
+                self._state = LoginState.LAST_TOKEN if is_wrapped(answer) else LoginState.TOKEN
+        return self._logged_in(answer)
+
+    def authenticated(self, token: bytes, answer: bytes) -> str | None:
+        """The broker has answered a SaslAuthenticate without an error. Returns: as ``token_answered``."""
+        self._read(token)
+        return self._logged_in(answer)
+
+    def _read(self, token: bytes) -> None:
+        self._principal = principal_in(self._mechanism, token) or self._principal
+
+    def _logged_in(self, answer: bytes) -> str | None:
+        if not ends_login(self._mechanism, answer):
+            return None
+        found, self._principal = self._principal, None
+        return found
 
 
 def refusal_of_first_frame(frame: bytes) -> str | None:

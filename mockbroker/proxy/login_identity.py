@@ -1,13 +1,8 @@
-"""The principal of a client that logs in to the real broker, from tokens that the broker has accepted.
+"""The name of a client in the tokens by which it logs in to the real broker.
 
-Only the name in a token is stored, and it counts once the broker has accepted the login: PLAIN has it beside the
-password, SCRAM in the first of its two tokens, OAUTHBEARER in the claim ``sub`` of a JSON web token. A delegation
-token shows its id, since only the broker knows its owner. GSSAPI has no readable name.
-
->>> login = LoginIdentity()
->>> login.begin("PLAIN")
->>> login.answered(login.claim_in(b"\\0alice\\0secret"), b"")
-'User:alice'
+It counts once the broker has accepted the login: PLAIN has it beside the password, SCRAM in the first of its two
+tokens, OAUTHBEARER in the claim ``sub`` of a JSON web token. A delegation token shows its id, since only the broker
+knows its owner. GSSAPI has no readable name.
 
 Source: RFC 4616, RFC 5802, RFC 7628; KIP-48, KIP-255; ScramSaslServer and OAuthBearerSaslServer, Apache Kafka 4.4.
 """
@@ -34,57 +29,38 @@ SUBJECT = "sub"
 SERVER_SIGNATURE = b"v="
 
 
-class LoginIdentity:
-    """Follows the logins of one connection. Answers come in the order of the tokens."""
+def principal_in(mechanism: str, token: bytes) -> str | None:
+    """The principal that a client's token names; None if it names none.
 
-    __slots__ = ("_claim", "_mechanism")
-
-    def __init__(self) -> None:
-        self._mechanism: str | None = None
-        self._claim: str | None = None
-
-    def begin(self, mechanism: str) -> None:
-        """The broker has accepted a handshake with this mechanism."""
-        self._mechanism, self._claim = mechanism, None
-
-    def claim_in(self, token: bytes) -> str | None:
-        """The name in a client's token; None without one."""
-        text = token.decode("utf-8", "replace")
-        if self._mechanism == PLAIN:
-            parts = text.split("\0")
-            return USER + parts[1] if len(parts) == PLAIN_PARTS and parts[1] else None
-        if self._mechanism in SCRAM_MECHANISMS:
-            found = CLIENT_FIRST.fullmatch(text)
-            if found is None:
-                return None
-            name = found["name"].replace("=2C", ",").replace("=3D", "=")
-            return (DELEGATION_TOKEN if names_token(found["extensions"]) else USER) + name
-        read_oauthbearer = provided("read_oauthbearer")
-        if self._mechanism == OAUTHBEARER and read_oauthbearer is not None:
-            try:
-                authorization, shown = read_oauthbearer(token)
-            except (InvalidTokenError, BrokenTokenError):
-                return None
-            name = authorization or subject_of(shown)
-            return USER + name if name else None
-        return None
-
-    def answered(self, claim: str | None, token: bytes) -> str | None:
-        """The principal, if the login is complete after the broker's answer to a token, without an error; else None.
-
-        Args:
-            claim: the name in the client's token.
-        """
-        if claim is not None:
-            self._claim = claim
-        if self._mechanism in SCRAM_MECHANISMS:
-            is_over = token.startswith(SERVER_SIGNATURE)
-        else:
-            is_over = not token or self._mechanism == PLAIN
-        if not is_over:
+    >>> principal_in("PLAIN", b"\\0alice\\0secret")
+    'User:alice'
+    """
+    text = token.decode("utf-8", "replace")
+    if mechanism == PLAIN:
+        parts = text.split("\0")
+        return USER + parts[1] if len(parts) == PLAIN_PARTS and parts[1] else None
+    if mechanism in SCRAM_MECHANISMS:
+        found = CLIENT_FIRST.fullmatch(text)
+        if found is None:
             return None
-        found, self._claim = self._claim, None
-        return found
+        name = found["name"].replace("=2C", ",").replace("=3D", "=")
+        return (DELEGATION_TOKEN if names_token(found["extensions"]) else USER) + name
+    read_oauthbearer = provided("read_oauthbearer")
+    if mechanism == OAUTHBEARER and read_oauthbearer is not None:
+        try:
+            authorization, shown = read_oauthbearer(token)
+        except (InvalidTokenError, BrokenTokenError):
+            return None
+        name = authorization or subject_of(shown)
+        return USER + name if name else None
+    return None
+
+
+def ends_login(mechanism: str, answer: bytes) -> bool:
+    """True if the broker's answer to a token, without an error, ends the login."""
+    if mechanism in SCRAM_MECHANISMS:
+        return answer.startswith(SERVER_SIGNATURE)
+    return not answer or mechanism == PLAIN
 
 
 def subject_of(token: str) -> str | None:

@@ -25,7 +25,6 @@ from mockbroker.proxy.api_versions import clamp
 from mockbroker.proxy.faults import sending_of
 from mockbroker.proxy.frames import APIS_WITH_PARTS, note_parts, read_answer, sent_parts, view_large_produce
 from mockbroker.proxy.login import LoginFollower, LoginNotFollowedError, refusal_of_first_frame
-from mockbroker.proxy.login_identity import LoginIdentity
 from mockbroker.proxy.sessions import fetch_answered, fetch_forwarded
 from mockbroker.session import Session
 from protocol.errors import ProtocolError
@@ -152,7 +151,6 @@ class ProxyPath(CallPath):
             return Verdict(closes=str(error))
         if call.api_key == SASL_HANDSHAKE:
             link.login.handshake_sent(call.version)
-            link.identity = link.identity or LoginIdentity()
         link.forward(call, frame, is_answered=is_answered)
         if is_answered:
             return FORWARDED
@@ -261,12 +259,10 @@ class ProxyPath(CallPath):
         elif api_key == SASL_HANDSHAKE:
             login: LoginFollower = call.session.link.login  # type: ignore[attr-defined]
             login.handshake_answered(version, call.request.mechanism, response.error_code)
-            if not response.error_code:
-                call.session.link.identity.begin(call.request.mechanism)  # type: ignore[attr-defined]
         elif api_key == SASL_AUTHENTICATE:
             link: ProxyConnection = call.session.link  # type: ignore[attr-defined]
-            if not response.error_code and link.identity is not None:
-                link.token_answered(link.identity.claim_in(call.request.auth_bytes), response.auth_bytes)
+            if not response.error_code:
+                link.logged_in(link.login.authenticated(call.request.auth_bytes, response.auth_bytes))
         elif api_key == DELETE_TOPICS:
             self._topics_deleted(call, response)
         is_changed = is_amended

@@ -83,7 +83,7 @@ class FollowedClient(Client):
         """The broker's token for a bare one."""
         assert not self.login.request_follows_header()
         assert not self.login.waits_for_answer
-        assert self.login.token_sent()
+        assert self.login.token_sent(token)
         self.write(SIZE.pack(len(token)) + token)
         (answer,) = self.frames()
         self.login.token_answered(answer)
@@ -150,7 +150,7 @@ def test_a_refused_bearer_token_is_acknowledged_by_a_token_before_the_connection
     client.shake_hands("OAUTHBEARER")
     client.send(bearer("a.b."))
     assert not client.login.request_follows_header()
-    assert client.login.token_sent()
+    assert client.login.token_sent(b"")
     client.write(SIZE.pack(1) + b"\1")
     client.sim.advance(ms=1000)
     assert client.frames() == []
@@ -191,12 +191,12 @@ def test_gssapi_ends_with_a_token_that_is_not_answered(name):
     login.handshake_answered(0, "GSSAPI", 0)
     for answer in [CONTEXT[name], OFFERS[name]] if name in CONTEXT else [OFFERS[name]]:
         assert not login.request_follows_header()
-        assert login.token_sent()
+        assert login.token_sent(b"")
         assert login.waits_for_answer
         login.token_answered(answer)
         assert not login.waits_for_answer
     assert not login.request_follows_header()
-    assert not login.token_sent()
+    assert not login.token_sent(b"")
     assert login.request_follows_header()
     assert not login.waits_for_answer
 
@@ -228,7 +228,7 @@ def test_a_client_that_does_not_wait_has_its_request_behind_its_only_token():
     login = LoginFollower()
     login.handshake_sent(0)
     login.handshake_answered(0, "PLAIN", 0)
-    assert login.token_sent()
+    assert login.token_sent(b"")
     assert login.request_follows_header()
     assert not login.waits_for_answer
     login.token_answered(b"")
