@@ -19,32 +19,24 @@ from protocol.registry import APIS, message_class
 from protocol.versions import NEVER, VersionRange
 
 
-def clamp(response: Any) -> bool:
+def clamp(response: Any) -> None:
     """Limit an ApiVersions answer of any version, also one with an error, in place; removes APIs that have none left.
-
-    Returns: True if the answer changed.
 
     >>> from protocol.apis.api_versions import ApiVersionsResponse as Response
     >>> told = [(3, 5, 99), (7777, 0, 1), (10, 90, 99)]
     >>> keys = [Response.ApiVersion(api_key=key, min_version=low, max_version=high) for key, low, high in told]
     >>> answer = Response(api_keys=keys)
-    >>> clamp(answer), [(one.api_key, one.min_version, one.max_version) for one in answer.api_keys]
-    (True, [(3, 5, 14)])
+    >>> clamp(answer)
+    >>> [(one.api_key, one.min_version, one.max_version) for one in answer.api_keys]
+    [(3, 5, 14)]
     """
     kept = []
-    changed = False
     for one in response.api_keys:
-        told = VersionRange(one.min_version, one.max_version)
-        both = told.within(known_versions(one.api_key))
-        if not both:
-            changed = True
-            continue
-        if (both.lowest, both.highest) != (told.lowest, told.highest):
+        both = VersionRange(one.min_version, one.max_version).within(known_versions(one.api_key))
+        if both:
             one.min_version, one.max_version = both.lowest, both.highest
-            changed = True
-        kept.append(one)
+            kept.append(one)
     response.api_keys = kept
-    return changed
 
 
 @cache
