@@ -69,7 +69,7 @@ def test_acknowledgements_go_on_and_keep_the_session(sim, topic_id):
     share_fetch(sim, topic_id)
     if not acquired(share_fetch(sim, topic_id, 1, indexes=())):
         share_fetch(sim, topic_id, 2, indexes=())
-    followed = sim.proxy.path.share_fetches
+    followed = share_of(sim.proxy.cluster).sessions_of(0)
     epoch = share_of(sim.cluster).sessions_of(0).get((GROUP, "one")).epoch
     assert outcome(acknowledge(sim, topic_id, epoch, (0, 0, [ACCEPT]))) == 0
     assert len(followed) == 1
@@ -78,12 +78,12 @@ def test_acknowledgements_go_on_and_keep_the_session(sim, topic_id):
 def test_a_session_that_is_closed_or_refused_is_forgotten(sim, topic_id):
     share_fetch(sim, topic_id)
     share_fetch(sim, topic_id, member="two")
-    followed = sim.proxy.path.share_fetches
+    followed = share_of(sim.proxy.cluster).sessions_of(0)
     assert len(followed) == 2
     sim.ask(ShareAcknowledgeRequest(group_id=GROUP, member_id="one", share_session_epoch=-1))
     assert len(followed) == 1
     assert share_fetch(sim, topic_id, 7, member="two", indexes=()).error_code
-    assert (len(followed), followed.size_bytes) == (0, 0)
+    assert len(followed) == 0
 
 
 def test_what_a_session_forgets_is_no_longer_met(sim):
@@ -104,23 +104,21 @@ def test_sessions_end_with_their_connection(sim, topic_id):
 
     sim.proxy.path.arrivals.append(arrived)
     share_fetch(sim, topic_id)
-    followed = sim.proxy.path.share_fetches
+    followed = share_of(sim.proxy.cluster).sessions_of(0)
     (connection,) = connections
     assert isinstance(connection, ProxyConnection)
     connection.stopped()
-    assert (len(followed), followed.size_bytes) == (0, 0)
+    assert len(followed) == 0
 
 
 def test_the_longest_unused_session_goes_where_there_is_no_room(sim, topic_id):
     share_fetch(sim, topic_id)
-    followed = sim.proxy.path.share_fetches
-    followed.max_bytes = 2 * followed.size_bytes
+    kept = share_of(sim.proxy.cluster).sessions_of(0)
+    kept.max_sessions = 2
     share_fetch(sim, topic_id, member="two")
     share_fetch(sim, topic_id, 1, indexes=())
     share_fetch(sim, topic_id, member="three")
-    kept = share_of(sim.proxy.cluster).sessions_of(0)
     assert [kept.get((GROUP, one)) is not None for one in ("one", "two", "three")] == [True, False, True]
-    assert followed.size_bytes <= followed.max_bytes
 
 
 def test_a_member_that_asks_another_broker_than_the_leader_is_led_to_the_proxys_listener_of_it(sim):
