@@ -179,26 +179,17 @@ class RealCluster:
             for one in self.proxy.state.topics[topic].partitions
             if one.leader in self.proxy.mirror.upstream
         }
-        new = {place: leader for place, leader in leaders.items() if place not in self._ends}
-        try:
-            if new:
-                self._ends |= await self._brokers.end_offsets(new)
+        ends: dict[TopicPartition, int | None] = {}
+        with suppress(RealClusterError):
             now_ms = self.proxy.now_ms()
-            answers = await asyncio.gather(
-                *(self._brokers.write(*one, now_ms, count) for one in by_leader(leaders).items())
-            )
-        except RealClusterError:
-            with suppress(RealClusterError):
-                await self.proxy.look()
-            return
-        is_refused = False
-        for place, end in (one for answer in answers for one in answer.items()):
-            if end is None:
-                is_refused = True
-            else:
+            writes = (self._brokers.write(*one, now_ms, count) for one in by_leader(leaders).items())
+            for answer in await asyncio.gather(*writes):
+                ends |= answer
+        for place, end in ends.items():
+            if end is not None:
                 self.fed += count
                 self._ends[place] = max(end, self._ends.get(place, 0))
-        if is_refused:  # another broker leads
+        if None in ends.values() or len(ends) < len(leaders):  # another broker leads, or one has gone
             with suppress(RealClusterError):
                 await self.proxy.look()
 

@@ -13,7 +13,6 @@ from mockbroker.testing.certify.clusters import batch_to_feed
 from protocol.apis.elect_leaders import ElectLeadersRequest
 from protocol.apis.fetch import FetchRequest
 from protocol.apis.groups import DeleteGroupsRequest
-from protocol.apis.list_offsets import ListOffsetsRequest
 from protocol.apis.produce import ProduceRequest
 from protocol.apis.reassignments import AlterPartitionReassignmentsRequest
 from protocol.apis.topics import DeleteTopicsRequest
@@ -30,7 +29,6 @@ BY_NAME = 12
 """The last version of Produce and Fetch that names topics rather than numbers them."""
 LEADER_ONLY = 1
 TIMEOUT_MS = 10_000
-LATEST = -1
 PART_BYTES, ANSWER_BYTES = 4 << 20, 16 << 20
 EMPTY_READS = 3
 OWN_CONFIGS = {"compression.type": "producer", "cleanup.policy": "delete", "message.timestamp.type": "CreateTime"}
@@ -87,23 +85,6 @@ class RealBrokers(UpstreamLink):
         for part in (part for one in answer.replica_election_results for part in one.partition_result):
             if part.error_code != ErrorCode.ELECTION_NOT_NEEDED:
                 check("ElectLeaders is refused", part)
-
-    async def end_offsets(self, leaders: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
-        """The offset after the last record of each partition, from its leader."""
-        found = {}
-        for broker, topics in by_leader(leaders).items():
-            request = ListOffsetsRequest(replica_id=-1)
-            for name, indexes in topics.items():
-                parts = [
-                    ListOffsetsRequest.Topic.Partition(partition_index=index, timestamp=LATEST) for index in indexes
-                ]
-                request.topics.append(ListOffsetsRequest.Topic(name=name, partitions=parts))
-            answer = await self._ask_broker(broker, request)
-            for topic in answer.topics:
-                for one in topic.partitions:
-                    if not one.error_code:
-                        found[topic.name, one.partition_index] = one.offset
-        return found
 
     async def write(
         self, broker: int, topics: Mapping[str, Sequence[int]], now_ms: int, records: int
