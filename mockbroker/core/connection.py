@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import Enum
+from typing import ClassVar
 
 from mockbroker.call import Call, Outcome
 from mockbroker.core.path import MIN_REQUEST_BYTES, CallPath
@@ -59,6 +60,8 @@ class Connection:
         "_output_bytes",
         "_reader",
     )
+
+    may_run: ClassVar[tuple[ConnectionState, ...]] = (READY, HELD)
 
     def __init__(self, path: CallPath, session: Session, *, on_output: Callable[[], None] = lambda: None) -> None:
         self.path, self.session, self.on_output = path, session, on_output
@@ -165,13 +168,13 @@ class Connection:
 
     def _run(self) -> None:
         """Run the complete frames, until one waits, too many answers are unsent or none is left."""
-        if self.state is not READY and self.state is not HELD:
+        if self.state not in self.may_run:
             return
         self.state = RUNNING
         try:
             while self.state is RUNNING:
-                if self._output_bytes > MAX_OUTPUT_BYTES:
-                    self.state = HELD
+                if (waits := self._waits_as()) is not None:
+                    self.state = waits
                     return
                 try:
                     frame = self._reader.next_frame()
@@ -183,12 +186,18 @@ class Connection:
                         self.owes_since_ms = self.now_ms
                     return
                 self.owes_since_ms = None
-                call = self.path.take(frame, self.session, self.now_ms, self._finish)
-                if call is not None:
-                    self._wait_for(call)
+                self._wait_for(self._take(frame))
         finally:
             if self.state is RUNNING:
                 self.state = READY
+
+    def _waits_as(self) -> ConnectionState | None:
+        """The state in which the next frame has to wait; None if it can be taken."""
+        return HELD if self._output_bytes > MAX_OUTPUT_BYTES else None
+
+    def _take(self, frame: bytes) -> Call | None:
+        """Take a frame; returns its call if that waits."""
+        return self.path.take(frame, self.session, self.now_ms, self._finish)
 
     def _wait_for(self, call: Call | None) -> None:
         if call is not None:

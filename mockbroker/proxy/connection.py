@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from mockbroker.call import Call, Ending, Outcome
-from mockbroker.core.connection import BLOCKED, CLOSED, HELD, MAX_OUTPUT_BYTES, READY, RUNNING, WAITING, Connection
+from mockbroker.core.connection import BLOCKED, CLOSED, READY, RUNNING, WAITING, Connection, ConnectionState
 from mockbroker.core.path import LENGTH, MIN_REQUEST_BYTES
 from mockbroker.proxy.frame_room import LargeFrameReader
 from mockbroker.proxy.login import LoginFollower
@@ -27,9 +27,6 @@ MIN_ANSWER_BYTES = 4
 MAX_UNSENT_BYTES = 1 << 20  # of unsent requests; with more, the next one waits
 MAX_FORWARDED_BYTES, MAX_FORWARDED = 64 << 20, 10_000  # of requests without an answer
 MAX_WAITING_BYTES = 1 << 20  # of answers after one that a fault delays; with more, the real broker is not read
-
-
-MAY_RUN = (READY, HELD, BLOCKED)
 
 
 class BareToken:
@@ -66,6 +63,8 @@ class ProxyConnection(Connection):
         "_unanswered",
         "_waiting_bytes",
     )
+
+    may_run = (*Connection.may_run, BLOCKED)
 
     def __init__(
         self,
@@ -317,45 +316,26 @@ class ProxyConnection(Connection):
 
     def _run(self) -> None:
         """Forward the complete frames, until one waits or too much is in flight."""
-        if self.state not in MAY_RUN:
-            return
-        self.state = RUNNING
-        reader, login = self._reader, self.login
-        try:
-            while self.state is RUNNING:
-                if not reader.pending:
-                    return
-                if self._must_wait:
-                    self.state = BLOCKED
-                    return
-                if self._output_bytes > MAX_OUTPUT_BYTES:
-                    self.state = HELD
-                    return
-                is_request = login.request_follows_header()
-                reader.min_frame_bytes = MIN_REQUEST_BYTES if is_request else 0
-                try:
-                    frame = reader.next_frame()
-                except FrameError as error:
-                    self._wait_for(self.path.refuse_frame(self.session, str(error), self.now_ms, self._finish))
-                    return
-                if frame is None:
-                    if self.owes_since_ms is None and reader.pending:
-                        self.owes_since_ms = self.now_ms
-                    return
-                self.owes_since_ms = None
-                reader.max_frame_bytes = self._largest_request
-                if not is_request:
-                    self._send_token(frame)
-                elif login.has_begun and (reason := self._proxy_path.refusal_of(frame)) is not None:
-                    # not a request, but perhaps a token, which must not be recorded
-                    self._wait_for(self.path.refuse_frame(self.session, reason, self.now_ms, self._finish))
-                else:
-                    self._wait_for(self.path.take(frame, self.session, self.now_ms, self._finish))
-        finally:
-            if self.state is RUNNING:
-                self.state = READY
+        if self.state in self.may_run:
+            super()._run()
             if self._to_upstream:
                 self.on_upstream()
+
+    def _waits_as(self) -> ConnectionState | None:
+        if self._reader.pending and self._must_wait:
+            return BLOCKED
+        self._reader.min_frame_bytes = MIN_REQUEST_BYTES if self.login.request_follows_header() else 0
+        return super()._waits_as()
+
+    def _take(self, frame: bytes) -> Call | None:
+        self._reader.max_frame_bytes = self._largest_request
+        if not self.login.request_follows_header():
+            self._send_token(frame)
+            return None
+        if self.login.has_begun and (reason := self._proxy_path.refusal_of(frame)) is not None:
+            # not a request, but perhaps a token, which must not be recorded
+            return self.path.refuse_frame(self.session, reason, self.now_ms, self._finish)
+        return super()._take(frame)
 
     def _finish(self, outcome: Outcome) -> None:
         """Accept the outcome of a call; it waits for earlier calls that are not answered."""
