@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
 from mockbroker.groups.classic.group import ClassicGroup
 from mockbroker.groups.classic.members import PendingJoin, PendingSync, refused_join
-from mockbroker.groups.classic.records import new_group
 from mockbroker.groups.classic.states import ClassicGroupState
 from mockbroker.groups.expiry import expire
 from mockbroker.groups.kind import GROUP_CLASSES, Sender, check_group_id
@@ -139,13 +138,11 @@ class Groups:
         Raises ApiError: GROUP_ID_NOT_FOUND, if the id is free or belongs to another kind.
         """
         group = self._groups.get(group_id)
-        if group is None and not create:
-            raise ApiError(ErrorCode.GROUP_ID_NOT_FOUND, f"{kind.kind.capitalize()} group {group_id} not found.")
-        if isinstance(group, kind):
-            return group
-        if group is None or (create and kind.replaces_empty_classic and is_empty_classic(group)):
+        if create and (group is None or (kind.replaces_empty_classic and is_empty_classic(group))):
             return kind(group_id, self)
-        raise ApiError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} is not a {kind.kind} group.")
+        if group is None:
+            raise ApiError(ErrorCode.GROUP_ID_NOT_FOUND, f"{kind.kind.capitalize()} group {group_id} not found.")
+        return self.get_as(kind, group_id)
 
     def get_as(self, kind: type[SomeGroup], group_id: str) -> SomeGroup:
         """The group with this id, if it is of this kind. Raises ApiError: GROUP_ID_NOT_FOUND."""
@@ -193,9 +190,9 @@ class Groups:
                 return PendingJoin(refused_join("", ErrorCode.INCONSISTENT_GROUP_PROTOCOL))
             if request.member_id:
                 raise unknown_member(group_id)
-            wall_ms = self.clock.at(now_ms)
-            self.register(ClassicGroup(group_id, self, state_since_ms=wall_ms))
-            self.write(group_id, [new_group(group_id, wall_ms)])
+            new = ClassicGroup(group_id, self, state_since_ms=self.clock.at(now_ms))
+            self.register(new)
+            new.commit_generation()
         return self._of_members(group_id).join(request, sender, now_ms, rng)
 
     def sync(self, request: SyncGroupRequest, now_ms: int) -> PendingSync:

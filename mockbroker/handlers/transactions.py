@@ -75,43 +75,31 @@ class AppendedMarker(NamedTuple):
 def add_partitions_to_txn(call: Call, request: AddPartitionsToTxnRequest) -> AddPartitionsToTxnResponse:
     """Add partitions to one transaction, since v4 to several, or verify that they were added."""
     if call.version < BROKERS_VERSION:
-        results = added(
-            call,
-            request.v3_and_below_transactional_id,
-            request.v3_and_below_producer_id,
-            request.v3_and_below_producer_epoch,
-            request.v3_and_below_topics,
-            request.v3_and_below_topics,
+        one = AddPartitionsToTxnRequest.Transaction(
+            transactional_id=request.v3_and_below_transactional_id,
+            producer_id=request.v3_and_below_producer_id,
+            producer_epoch=request.v3_and_below_producer_epoch,
         )
-        return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=results)
+        topics = request.v3_and_below_topics
+        return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=added(call, one, topics, topics))
     last = {one.transactional_id: one.topics for one in request.transactions}
     first = {one.transactional_id: one.topics for one in reversed(request.transactions)}
-    response = AddPartitionsToTxnResponse()
-    for one in request.transactions:
-        topic_results = added(
-            call,
-            one.transactional_id,
-            one.producer_id,
-            one.producer_epoch,
-            last[one.transactional_id],
-            first[one.transactional_id],
-            verify_only=one.verify_only,
-        )
-        response.results_by_transaction.append(
-            AddPartitionsToTxnResponse.Transaction(transactional_id=one.transactional_id, topic_results=topic_results)
-        )
-    return response
+    return AddPartitionsToTxnResponse(
+        results_by_transaction=[
+            AddPartitionsToTxnResponse.Transaction(
+                transactional_id=one.transactional_id,
+                topic_results=added(call, one, last[one.transactional_id], first[one.transactional_id]),
+            )
+            for one in request.transactions
+        ]
+    )
 
 
 def added(
     call: Call,
-    transactional_id: str,
-    producer_id: int,
-    epoch: int,
+    transaction: AddPartitionsToTxnRequest.Transaction,
     topics: Sequence[AddPartitionsToTxnTopic],
     answered: Sequence[AddPartitionsToTxnTopic],
-    *,
-    verify_only: bool = False,
 ) -> list[AddPartitionsToTxnTopicResult]:
     """The result for each partition; adds none of them if one does not exist.
 
@@ -123,24 +111,23 @@ def added(
     errors: dict[TopicPartition, int] = {one: unfit for one in partitions if (unfit := error_of(call, one))}
     if errors:
         return results_of(once_each(partitions), errors, ErrorCode.OPERATION_NOT_ATTEMPTED)
-    transactions = call.cluster.transactions
+    transactions, verifies = call.cluster.transactions, transaction.verify_only
+    producer = (transaction.transactional_id, transaction.producer_id, transaction.producer_epoch)
     try:
-        if transactional_id:
-            check_coordinator(call, transactional_id, TRANSACTIONS_TOPIC)
-        if verify_only:
-            errors.update(transactions.verify(transactional_id, producer_id, epoch, partitions, call.now_ms))
+        if transaction.transactional_id:
+            check_coordinator(call, transaction.transactional_id, TRANSACTIONS_TOPIC)
+        if verifies:
+            errors.update(transactions.verify(*producer, partitions, call.now_ms))
         else:
             client_version = BUMP if call.version >= BROKERS_VERSION else NO_BUMP
-            transactions.add_partitions(
-                transactional_id, producer_id, epoch, partitions, call.now_ms, client_version=client_version
-            )
+            transactions.add_partitions(*producer, partitions, call.now_ms, client_version=client_version)
     except ApiError as error:
         errors, code = {}, error.code
         if code == ErrorCode.PRODUCER_FENCED and call.version < FENCED.older[code][0]:
             code = FENCED.older[code][1]
     else:
         code = ErrorCode.NONE
-    return results_of(once_each(partitions) if verify_only else answered, errors, code)
+    return results_of(once_each(partitions) if verifies else answered, errors, code)
 
 
 def once_each(partitions: Iterable[TopicPartition]) -> list[AddPartitionsToTxnTopic]:

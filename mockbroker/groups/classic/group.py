@@ -34,6 +34,7 @@ from mockbroker.groups.classic.states import (
     ClassicGroupState,
 )
 from mockbroker.groups.kind import CoordinatedGroup, GroupTimer, Sender
+from mockbroker.state.coordinator_shard import CoordinatorRecord
 from mockbroker.state.errors import ApiError
 from protocol.apis.classic_group import (
     HeartbeatRequest,
@@ -42,10 +43,10 @@ from protocol.apis.classic_group import (
     SyncGroupRequest,
     SyncGroupResponse,
 )
+from protocol.embedded.group_log import GroupMetadataKey
 from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
-    from mockbroker.state.coordinator_shard import CoordinatorRecord
     from protocol.embedded.group_log import GroupMetadataValue
 
 CONSUMER_PROTOCOL_TYPE = "consumer"
@@ -94,7 +95,7 @@ class ClassicGroup(CoordinatedGroup):
     def begin(self, now_ms: int, *, rebalance: bool) -> None:
         """Continue with the generation that the group was created with, or make all members join again."""
         self._supporters = supporters(self.members.values())
-        self._commit_generation()
+        self.commit_generation()
         self.restart_sessions(now_ms)
         if rebalance:
             self._prepare_rebalance(now_ms)
@@ -185,7 +186,7 @@ class ClassicGroup(CoordinatedGroup):
         if self.state is ClassicGroupState.COMPLETING:
             self._prepare_rebalance(now_ms)  # the leader may be assigning to the old id
         elif self.state is ClassicGroupState.STABLE and vote(self.members.values()) == self.protocol_name:
-            self._commit_generation()
+            self.commit_generation()
             answer = self.join_answer(member)
             if sender.version < SKIP_ASSIGNMENT_VERSION:
                 answer.leader = old_leader or ""  # so that the member does not assign again
@@ -245,7 +246,7 @@ class ClassicGroup(CoordinatedGroup):
             for each in self.members.values():
                 each.assignment = assignments.get(each.id, b"")
             self._enter(ClassicGroupState.STABLE, now_ms)
-            self._commit_generation()
+            self.commit_generation()
             self._answer_syncs(now_ms)
         return parked
 
@@ -363,7 +364,7 @@ class ClassicGroup(CoordinatedGroup):
 
     def tombstones(self) -> list[CoordinatorRecord]:
         """The records that delete the group's state except its offsets."""
-        return [records.tombstone(self.id)]
+        return [CoordinatorRecord(GroupMetadataKey(group=self.id), None)]
 
     def cancel_timers(self) -> None:
         """Cancel all deadlines of the group."""
@@ -475,7 +476,7 @@ class ClassicGroup(CoordinatedGroup):
         if not self.members:
             self.protocol_name = None
             self._enter(ClassicGroupState.EMPTY, now_ms)
-            self._commit_generation()
+            self.commit_generation()
             return
         self.protocol_name = vote(self.members.values())
         self._enter(ClassicGroupState.COMPLETING, now_ms)
@@ -501,7 +502,7 @@ class ClassicGroup(CoordinatedGroup):
         self.state = state
         self.state_since_ms = self.groups.clock.at(now_ms)
 
-    def _commit_generation(self) -> None:
+    def commit_generation(self) -> None:
         """Write the current generation."""
         self.groups.write(self.id, [records.generation(self)])
 

@@ -17,12 +17,6 @@ if TYPE_CHECKING:
     from mockbroker.groups.classic.group import ClassicGroup
 
 
-def new_group(group_id: str, now_ms: int) -> CoordinatorRecord:
-    """The record of a group that no member has joined yet."""
-    value = GroupMetadataValue(protocol=None, leader=None, current_state_timestamp=now_ms)
-    return CoordinatorRecord(GroupMetadataKey(group=group_id), value)
-
-
 def generation(group: ClassicGroup) -> CoordinatorRecord:
     """The record of a group's generation, with each member's assignment."""
     value = GroupMetadataValue(
@@ -37,11 +31,6 @@ def generation(group: ClassicGroup) -> CoordinatorRecord:
         ],
     )
     return CoordinatorRecord(GroupMetadataKey(group=group.id), value)
-
-
-def tombstone(group_id: str) -> CoordinatorRecord:
-    """The record that deletes a group."""
-    return CoordinatorRecord(GroupMetadataKey(group=group_id), None)
 
 
 def members(value: GroupMetadataValue) -> Iterator[ClassicGroupMember]:

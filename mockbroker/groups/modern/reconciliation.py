@@ -6,7 +6,7 @@ Source: CurrentAssignmentBuilder of consumer and of Streams groups, GroupMetadat
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Generic
 
 from mockbroker.groups.modern.group import ModernGroup
@@ -15,6 +15,7 @@ from mockbroker.state.errors import ApiError
 from protocol.error_codes import ErrorCode
 
 
+@dataclass
 class ReconciliationStep(Generic[SomeMember]):
     """One member's next step.
 
@@ -26,19 +27,12 @@ class ReconciliationStep(Generic[SomeMember]):
 
     noun: ClassVar[str] = "partitions"
     nothing: ClassVar[Any] = {}
-
-    def __init__(
-        self,
-        group: ModernGroup[SomeMember],
-        member: SomeMember,
-        assignment_epoch: int,
-        target: Any,
-        owned: Any,
-        *,
-        revokes_at_once: bool = False,
-    ) -> None:
-        self.group, self.member, self.assignment_epoch = group, member, assignment_epoch
-        self.target, self.owned, self.revokes_at_once = target, owned, revokes_at_once
+    group: ModernGroup[SomeMember]
+    member: SomeMember
+    assignment_epoch: int
+    target: Any
+    owned: Any
+    revokes_at_once: bool = False
 
     def reconciled(self, *, subscription_changed: bool = False) -> SomeMember:
         """The member one step nearer to its target, or unchanged.

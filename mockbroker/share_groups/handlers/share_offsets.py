@@ -47,35 +47,32 @@ def describe_offsets(call: Call, request: DescribeShareGroupOffsetsRequest) -> D
 
 
 def described(call: Call, requested: DescribeShareGroupOffsetsRequest.Group) -> DescribedGroup:
+    entry = DescribedGroup(group_id=requested.group_id)
     try:
         check_enabled(call)
+        if requested.topics is None:
+            check_coordinator(call, requested.group_id)
     except ApiError as error:
-        return DescribedGroup(group_id=requested.group_id, error_code=error.code)
-    if requested.topics is not None:
-        known: list[DescribedTopic] = []
-        unknown: list[DescribedTopic] = []
-        for topic in requested.topics:
-            found = call.cluster.topics.get(topic.topic_name)
-            if found is not None:
-                known.append(described_topic(call, requested.group_id, found.id, topic.partitions))
-                continue
-            entries = [DescribedTopic.Partition(partition_index=index, start_offset=-1) for index in topic.partitions]
-            unknown.append(DescribedTopic(topic_name=topic.topic_name, partitions=entries))
-        return DescribedGroup(group_id=requested.group_id, topics=known + unknown)
-    try:
-        check_coordinator(call, requested.group_id)
-    except ApiError as error:
-        return DescribedGroup(group_id=requested.group_id, error_code=error.code, error_message=error.message)
-    group = call.cluster.groups.find(requested.group_id)
-    initialized = (group.initialized if isinstance(group, ShareGroup) else None) or {}
-    return DescribedGroup(
-        group_id=requested.group_id,
-        topics=[
-            described_topic(call, requested.group_id, topic_id, sorted(topic.partitions))
-            for topic_id, topic in sorted(initialized.items())
-            if topic_id in call.cluster.topic_by_id
-        ],
-    )
+        entry.error_code, entry.error_message = error.code, error.message
+        return entry
+    wanted: list[tuple[bytes, Iterable[int]]] = []
+    unknown: list[DescribedTopic] = []
+    if requested.topics is None:
+        group = call.cluster.groups.find(requested.group_id)
+        initialized = (group.initialized if isinstance(group, ShareGroup) else None) or {}
+        wanted = [(topic_id, sorted(one.partitions)) for topic_id, one in sorted(initialized.items())]
+    for topic in requested.topics or ():
+        found = call.cluster.topics.get(topic.topic_name)
+        if found is not None:
+            wanted.append((found.id, topic.partitions))
+            continue
+        entries = [
+            DescribedTopic.Partition(partition_index=index, start_offset=NO_OFFSET) for index in topic.partitions
+        ]
+        unknown.append(DescribedTopic(topic_name=topic.topic_name, partitions=entries))
+    known = [described_topic(call, requested.group_id, *one) for one in wanted if one[0] in call.cluster.topic_by_id]
+    entry.topics = known + unknown
+    return entry
 
 
 def described_topic(call: Call, group_id: str, topic_id: bytes, partitions: Iterable[int]) -> DescribedTopic:

@@ -9,7 +9,7 @@ Source: SharePartitionManager and ShareGroupConfigProvider, Apache Kafka 4.4.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -133,6 +133,10 @@ class SharePartitions:
             self._timers.cancel(key)
             self.cluster.notify(key)
 
+    def _fence_all(self, is_meant: Callable[[SharePartition], bool]) -> None:
+        for one in [one for one in self._running.values() if is_meant(one)]:
+            self.fence(one.key)
+
     def fence_on(self, key: SharePartitionKey, error: ApiError) -> None:
         """Stop a share partition if an error shows that its state is out of date."""
         if error.code in FENCING:
@@ -165,38 +169,28 @@ class SharePartitions:
             self.end_session(broker_id, opened)
         group_id = opened[0]
         if not sessions.has_members(group_id):
-            for key, one in list(self._running.items()):
-                if key.group_id == group_id and one.leader == broker_id:
-                    self.fence(key)
+            self._fence_all(lambda one: one.key.group_id == group_id and one.leader == broker_id)
 
     # other events
 
     def leader_changed(self, partition: Partition) -> None:
         """Stop the share partitions of a partition with another leader, or none."""
-        for key, one in list(self._running.items()):
-            if (
-                key.partition == partition.index
-                and key.topic_id == partition.topic.id
-                and one.leader != partition.leader
-            ):
-                self.fence(key)
+        place = (partition.topic.id, partition.index)
+        self._fence_all(lambda one: one.key[1:] == place and one.leader != partition.leader)
 
     def broker_stopped(self, broker_id: int) -> None:
         """Stop the share partitions that a stopped broker led, and end its sessions.
 
         Records of diskless partitions, which no broker leads, are available again if acquired by these sessions.
         """
-        for key, one in list(self._running.items()):
-            if one.leader == broker_id:
-                self.fence(key)
+        self._fence_all(lambda one: one.leader == broker_id)
         sessions = self._sessions.pop(broker_id, None)
         for session in () if sessions is None else list(sessions.values()):
             self._release(session)
 
     def forget_topic(self, topic_id: bytes) -> None:
         """Stop the share partitions of a deleted topic."""
-        for key in [key for key in self._running if key.topic_id == topic_id]:
-            self.fence(key)
+        self._fence_all(lambda one: one.key.topic_id == topic_id)
         self.coordinator.forget_topic(topic_id)
         from mockbroker.share_groups.groups.group import ShareGroup
         from mockbroker.share_groups.groups.partitions import forget_topics
