@@ -20,7 +20,7 @@ Source: Group and GroupMetadataManager.getOrMaybeCreateConsumerGroup and its lik
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from enum import Enum
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
@@ -108,7 +108,8 @@ class CoordinatedGroup:
 
     ``kind`` is its GroupType, spelled as Kafka does. ``replaces_empty_classic``: a member may turn a
     classic group without members into one of this kind. ``expires_without_offsets``: a group without members and
-    offsets is removed at the next check for expired offsets.
+    offsets is removed at the next check for expired offsets. ``static_ids`` has the member id of each static member by
+    its instance id.
     """
 
     kind: ClassVar[str]
@@ -116,6 +117,12 @@ class CoordinatedGroup:
     expires_without_offsets: ClassVar[bool] = True
     id: str
     groups: Groups
+    members: dict[str, Any] = field(default_factory=dict)
+    static_ids: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def member_count(self) -> int:
+        return len(self.members)
 
     def set_timer(self, timer: GroupTimer, member_id: str, deadline_ms: int) -> None:
         self.groups.timers.set((self.id, timer, member_id), deadline_ms)
@@ -125,6 +132,16 @@ class CoordinatedGroup:
 
     def cancel_timer(self, timer: GroupTimer, member_id: str = "") -> None:
         self.groups.timers.cancel((self.id, timer, member_id))
+
+    def cancel_timers_of(self, member_id: str) -> None:
+        """Cancel all deadlines of a member."""
+        for timer in GroupTimer:
+            self.cancel_timer(timer, member_id)
+
+    def cancel_timers(self) -> None:
+        """Cancel all deadlines of the group and its members."""
+        for member_id in ("", *self.members):
+            self.cancel_timers_of(member_id)
 
 
 def check_group_id(group_id: str) -> None:

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 from mockbroker.api import Errors, Needs, handles
 from mockbroker.call import Call
-from mockbroker.groups.offsets import NOTHING_COMMITTED, Committed
+from mockbroker.groups.offsets import NOTHING_COMMITTED, Committed, GroupOffsets
 from mockbroker.handlers.error_responses import answer_parts
 from mockbroker.handlers.find_coordinator import check_coordinator, check_group
 from mockbroker.handlers.leadership import find_partition, is_known
@@ -106,20 +106,24 @@ def offset_fetch(call: Call, request: OffsetFetchRequest) -> OffsetFetchResponse
 
 def add_offsets(call: Call, answer: Any, group: Any, require_stable: bool) -> None:
     """Add a group's offsets to its part of the answer."""
+    offsets = call.cluster.groups.offsets(group.group_id)
     for topic in topics_of_fetch(call, group):
-        entry = type(answer).Topic(name=topic.name)
+        entry, name = type(answer).Topic(name=topic.name), topic.name
         if call.version >= TOPIC_ID_VERSION:
             entry.topic_id = topic.topic_id
-        entry.partitions = [
-            entry.Partition(
-                partition_index=index,
-                committed_offset=committed.offset,
-                committed_leader_epoch=committed.leader_epoch,
-                metadata=committed.metadata,
-                error_code=code,
+            found = call.cluster.topic_by_id.get(topic.topic_id)
+            name = None if found is None else found.name
+        for index in topic.partition_indexes:
+            committed, code = read(call, offsets, name, index, require_stable)
+            entry.partitions.append(
+                entry.Partition(
+                    partition_index=index,
+                    committed_offset=committed.offset,
+                    committed_leader_epoch=committed.leader_epoch,
+                    metadata=committed.metadata,
+                    error_code=code,
+                )
             )
-            for index, committed, code in read(call, group.group_id, topic, require_stable)
-        ]
         answer.topics.append(entry)
 
 
@@ -140,25 +144,18 @@ def topics_of_fetch(call: Call, group: Any) -> Sequence[Any]:
     return topics
 
 
-def read(call: Call, group_id: str, topic: Any, require_stable: bool) -> list[tuple[int, Committed, ErrorCode]]:
-    """Partition, committed offset and error, for each requested partition of a topic."""
-    name = topic.name
-    if call.version >= TOPIC_ID_VERSION:
-        found = call.cluster.topic_by_id.get(topic.topic_id)
-        if found is None:
-            return [(index, NOTHING_COMMITTED, ErrorCode.UNKNOWN_TOPIC_ID) for index in topic.partition_indexes]
-        name = found.name
-    offsets = call.cluster.groups.offsets(group_id)
-    found_offsets = []
-    for index in topic.partition_indexes:
-        committed = offsets.get((name, index))
-        if require_stable and offsets.is_unstable((name, index)):
-            found_offsets.append((index, NOTHING_COMMITTED, ErrorCode.UNSTABLE_OFFSET_COMMIT))
-        elif call.version == 0 and committed is NOTHING_COMMITTED:  # as for a missing node of ZooKeeper
-            found_offsets.append((index, NOTHING_COMMITTED, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
-        else:
-            found_offsets.append((index, committed, ErrorCode.NONE))
-    return found_offsets
+def read(
+    call: Call, offsets: GroupOffsets, topic: str | None, index: int, require_stable: bool
+) -> tuple[Committed, ErrorCode]:
+    """The committed offset of a partition, and its error; ``topic`` is None for an unknown id."""
+    if topic is None:
+        return NOTHING_COMMITTED, ErrorCode.UNKNOWN_TOPIC_ID
+    if require_stable and offsets.is_unstable((topic, index)):
+        return NOTHING_COMMITTED, ErrorCode.UNSTABLE_OFFSET_COMMIT
+    committed = offsets.get((topic, index))
+    if call.version == 0 and committed is NOTHING_COMMITTED:  # as for a missing node of ZooKeeper
+        return committed, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    return committed, ErrorCode.NONE
 
 
 @handles(OffsetDeleteRequest, access=Needs(group="Delete", topic="Read"), errors=Errors(injected="request"))

@@ -207,10 +207,6 @@ class StreamsGroup(ModernGroup[StreamsMember]):
         self.cancel_timer(GroupTimer.INITIAL_REBALANCE)
         ModernGroup.restart_sessions(self, now_ms)
 
-    def cancel_timers(self) -> None:
-        ModernGroup.cancel_timers(self)
-        self.cancel_timer(GroupTimer.INITIAL_REBALANCE)
-
 
 def tasks_in(tasks: Mapping[str, Iterable[int]]) -> list[Task]:
     return [(name, number) for name, numbers in tasks.items() for number in numbers]

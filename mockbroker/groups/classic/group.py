@@ -71,7 +71,6 @@ class ClassicGroup(CoordinatedGroup):
     protocol_name: str | None = None
     leader_id: str | None = None
     members: dict[str, ClassicGroupMember] = field(default_factory=dict)
-    static_ids: dict[str, str] = field(default_factory=dict)  # group.instance.id -> member id
     pending: set[str] = field(default_factory=set)
     unsynced: set[str] = field(default_factory=set)
     _initial_delay: tuple[int, int] | None = None
@@ -316,10 +315,6 @@ class ClassicGroup(CoordinatedGroup):
     def state_name(self) -> str:
         return self.state.value
 
-    @property
-    def member_count(self) -> int:
-        return len(self.members)
-
     def coordinator_moved(self) -> None:
         """Answer waiting calls after another broker has become the coordinator.
 
@@ -367,10 +362,8 @@ class ClassicGroup(CoordinatedGroup):
         return [CoordinatorRecord(GroupMetadataKey(group=self.id), None)]
 
     def cancel_timers(self) -> None:
-        """Cancel all deadlines of the group."""
-        for timer in (GroupTimer.JOIN, GroupTimer.SYNC):
-            self.cancel_timer(timer)
-        for member_id in (*self.members, *self.pending):
+        CoordinatedGroup.cancel_timers(self)
+        for member_id in self.pending:
             self.cancel_timer(GroupTimer.SESSION, member_id)
 
     def member(self, member_id: str, instance_id: str | None) -> ClassicGroupMember:

@@ -54,8 +54,7 @@ class ModernGroup(CoordinatedGroup, Generic[SomeMember]):
     """A group whose coordinator assigns.
 
     ``epoch`` increases with each change of members, subscriptions or topics; ``assignment_epoch`` is the one for which
-    ``targets``, by member id, were computed. ``counts`` has the number of subscribers of each topic, ``static_ids`` the
-    member id of each static member by its instance id.
+    ``targets``, by member id, were computed. ``counts`` has the number of subscribers of each topic.
 
     A kind sets ``types``, the types of its records; ``group_records``, the records to delete with the group;
     ``no_target``, the target of a member without one; and ``commits_offsets``, which is False if its members commit no
@@ -74,7 +73,6 @@ class ModernGroup(CoordinatedGroup, Generic[SomeMember]):
     members: dict[str, SomeMember] = field(default_factory=dict)
     targets: dict[str, Any] = field(default_factory=dict)
     counts: Counts = field(default_factory=dict)
-    static_ids: dict[str, str] = field(default_factory=dict)
     _metadata_version: int | None = None  # of the topics that the metadata hash was last compared with
 
     def __post_init__(self) -> None:
@@ -267,10 +265,6 @@ class ModernGroup(CoordinatedGroup, Generic[SomeMember]):
     def protocol_type(self) -> str:
         """The name of the protocol, as of the kind of group."""
         return self.kind
-
-    @property
-    def member_count(self) -> int:
-        return len(self.members)
 
     @property
     def assignor_name(self) -> str:
@@ -518,16 +512,6 @@ class ModernGroup(CoordinatedGroup, Generic[SomeMember]):
 
     def coordinator_moved(self) -> None:
         """Accept that another broker coordinates the group; no call waits at the old one."""
-
-    def cancel_timers_of(self, member_id: str) -> None:
-        """Cancel all deadlines of a member."""
-        for timer in GroupTimer:
-            self.cancel_timer(timer, member_id)
-
-    def cancel_timers(self) -> None:
-        """Cancel all deadlines of the group."""
-        for member_id in self.members:
-            self.cancel_timers_of(member_id)
 
     def extend_session(self, member_id: str, now_ms: int, timeout_ms: int | None = None) -> None:
         """Extend a member's session after a heartbeat, by ``timeout_ms`` or else the group's session time-out."""

@@ -74,22 +74,20 @@ def take_acknowledgements(
     fine: dict[TopicIndex, ApiError] = {}
     taken = False
     for one, batches in acknowledgements.items():
-        topic_id, index = one
-        if topic_id not in call.cluster.topic_by_id:
-            outcomes[one] = ApiError(ErrorCode.UNKNOWN_TOPIC_ID)
-        elif not are_valid(batches, call.version, is_renewal=is_renewal):
-            outcomes[one] = ApiError(ErrorCode.INVALID_REQUEST)
-        else:
-            try:
-                find_partition(call, topic_id, index)
-            except ApiError as error:
-                outcomes[one] = ApiError(error.code)
-                continue
-            if not batches:
-                fine[one] = FINE
-                continue
+        try:
+            if one[0] not in call.cluster.topic_by_id:
+                raise ApiError(ErrorCode.UNKNOWN_TOPIC_ID)
+            if not are_valid(batches, call.version, is_renewal=is_renewal):
+                raise ApiError(ErrorCode.INVALID_REQUEST)
+            find_partition(call, *one)
+        except ApiError as error:
+            outcomes[one] = ApiError(error.code)
+            continue
+        if batches:
             taken = True
-            outcomes[one] = take(call, SharePartitionKey(group_id, topic_id, index), member_id, batches)
+            outcomes[one] = take(call, SharePartitionKey(group_id, *one), member_id, batches)
+        else:
+            fine[one] = FINE
     return {**outcomes, **fine} if taken else outcomes
 
 
