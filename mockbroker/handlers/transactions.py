@@ -7,7 +7,7 @@ TOPIC_AUTHORIZATION_FAILED, OPERATION_NOT_ATTEMPTED, TRANSACTION_ABORTABLE; of W
 UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_FOLLOWER, NOT_ENOUGH_REPLICAS, INVALID_PRODUCER_EPOCH,
 TRANSACTION_COORDINATOR_FENCED, UNKNOWN_SERVER_ERROR for negative producers; of TxnOffsetCommit
 UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID, INVALID_GROUP_ID, OFFSET_METADATA_TOO_LARGE, those of
-``produce_transactions`` and of ``Groups.stage``.
+``produce_transactions`` and of ``Groups.commit``.
 Source: KIP-98, KIP-447, KIP-890, KIP-1319; KafkaApis and GroupCoordinatorService.commitTransactionalOffsets, Apache
 Kafka 4.4.
 """

@@ -134,7 +134,7 @@ def members_of(group: Any) -> list[MemberView]:
         subscription, assigned = ConsumerProtocolSubscription(), ConsumerProtocolAssignment()
         if group.protocol_type == "consumer":
             with suppress(ProtocolError):  # metadata of a consumer's own making
-                metadata = member.metadata(group.protocol_name or member.protocols[0][0])
+                metadata = member.metadata(group.protocol_name or member.protocols[0].name)
                 subscription = read_versioned(ConsumerProtocolSubscription, metadata)
             with suppress(ProtocolError):
                 assigned = read_versioned(ConsumerProtocolAssignment, member.assignment)
