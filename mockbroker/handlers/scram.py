@@ -8,17 +8,26 @@ Apache Kafka 4.4.
 
 from __future__ import annotations
 
+from collections import Counter
+
 from mockbroker.api import Errors, Needs, RequestError, handles
 from mockbroker.call import Call
 from mockbroker.handlers.controlled import check_controller
+from mockbroker.handlers.error_responses import reported
 from mockbroker.state.errors import ApiError
-from mockbroker.state.security.scram import Upsertion, alter_credentials, describe_credentials
+from mockbroker.state.security.scram import (
+    Upsertion,
+    alter_credentials,
+    describe_credentials,
+    users_with_credentials,
+)
 from protocol.apis.scram import (
     AlterUserScramCredentialsRequest,
     AlterUserScramCredentialsResponse,
     DescribeUserScramCredentialsRequest,
     DescribeUserScramCredentialsResponse,
 )
+from protocol.error_codes import ErrorCode
 
 Described = DescribeUserScramCredentialsResponse.Result
 Altered = AlterUserScramCredentialsResponse.Result
@@ -29,17 +38,20 @@ def describe_user_scram_credentials(
     call: Call, request: DescribeUserScramCredentialsRequest
 ) -> DescribeUserScramCredentialsResponse:
     """The mechanisms and iterations of users' passwords, never the passwords."""
-    users = None if request.users is None else [user.name for user in request.users]
-    return DescribeUserScramCredentialsResponse(
-        results=[described(user, held) for user, held in describe_credentials(call.cluster.image, users)]
-    )
-
-
-def described(user: str, held: list[tuple[int, int]] | ApiError) -> Described:
-    if isinstance(held, ApiError):
-        return Described(user=user, error_code=held.code, error_message=held.message)
-    infos = [Described.CredentialInfo(mechanism=mechanism, iterations=iterations) for mechanism, iterations in held]
-    return Described(user=user, credential_infos=infos)
+    image = call.cluster.image
+    requested = [user.name for user in request.users or ()] or users_with_credentials(image)
+    response = DescribeUserScramCredentialsResponse()
+    for user, times in Counter(requested).items():
+        entry = Described(user=user)
+        response.results.append(entry)
+        with reported(entry):
+            if times > 1:
+                raise ApiError(ErrorCode.DUPLICATE_RESOURCE, f"expected each user once, got {user} {times} times")
+            entry.credential_infos = [
+                Described.CredentialInfo(mechanism=mechanism, iterations=iterations)
+                for mechanism, iterations in describe_credentials(image, user)
+            ]
+    return response
 
 
 def each_user(

@@ -334,6 +334,11 @@ class Cluster:
             if not topic.diskless:
                 yield from topic.partitions
 
+    def filled_partitions(self) -> list[Partition]:
+        """The partitions whose logs have records, in the order of opening."""
+        found = self.log_store.filled()
+        return [self.topic_by_id[one].partitions[index] for one, index in found if one in self.topic_by_id]
+
     def find_topic(self, name: str | None, topic_id: bytes | None = None) -> Topic:
         """The topic with this name, or with this id if the name is None or empty.
 

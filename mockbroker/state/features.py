@@ -38,17 +38,17 @@ class FeatureUpdate(NamedTuple):
     upgrade_type: int
 
 
-def feature_level(cluster: Cluster, name: str) -> int:
-    """The finalized level of a feature, 0 in ZooKeeper mode and for an unknown feature."""
-    if not cluster.support.is_kraft:
-        return 0
-    return (cluster.image.features or initial_levels(cluster.release)).get(name, 0)
-
-
 def finalized_levels(cluster: Cluster) -> dict[str, int]:
-    """The finalized levels above 0, ordered by name."""
+    """The finalized levels above 0, ordered by name; none in ZooKeeper mode."""
+    if not cluster.support.is_kraft:
+        return {}
     levels = cluster.image.features or initial_levels(cluster.release)
     return {name: level for name, level in sorted(levels.items()) if level}
+
+
+def feature_level(cluster: Cluster, name: str) -> int:
+    """The finalized level of a feature, 0 in ZooKeeper mode and for an unknown feature."""
+    return finalized_levels(cluster).get(name, 0)
 
 
 def update_features(cluster: Cluster, updates: Iterable[FeatureUpdate], *, validate_only: bool) -> None:
@@ -57,7 +57,7 @@ def update_features(cluster: Cluster, updates: Iterable[FeatureUpdate], *, valid
     Raises ApiError: INVALID_UPDATE_VERSION with the reason for the first invalid update.
     """
     wanted = {update.name: update for update in updates}
-    present = dict(cluster.image.features or initial_levels(cluster.release))
+    present = finalized_levels(cluster)
     proposed = present | {name: update.level for name, update in wanted.items()}
     for update in wanted.values():
         problem = problem_with(cluster, update, present, proposed)

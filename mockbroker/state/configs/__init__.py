@@ -19,7 +19,6 @@ Reading, cheapest first:
     ``topic.config(name)``: cached until a change; for the hot path.
     ``cluster.configs.broker(broker_id, name)``: also cached; ``broker_id`` None is the value for all brokers.
     ``cluster.configs.group(group_id, name)``: cached for groups without values of their own.
-    ``cluster.configs.client_metrics(subscription, name)``.
     ``cluster.settings[name]``: the static value, without later changes.
 
 Writing, at run time: ``cluster.configs.write(kind, resource, {name: text or None})`` commits Kafka's ConfigRecords,

@@ -121,16 +121,10 @@ class ClusterConfigs:
             return self._within_bounds(name, definition(GROUP, name).parse(own[name], in_range=False))
         return self.group_default(name)
 
-    def client_metrics(self, subscription: str, name: str) -> Any:
-        """The value of a client metrics subscription. Raises KeyError: there is no such config."""
-        found = definition(CLIENT_METRICS, name)
-        text = self.own(CLIENT_METRICS, subscription).get(name)
-        return found.default if text is None else found.parse(text, in_range=False)
-
     def default(self, kind: str, name: str, broker_id: int | None = None) -> Any:
         """The value of a topic, a group or a client metrics subscription without its own. Raises KeyError."""
         if kind == CLIENT_METRICS:
-            return self.client_metrics("", name)
+            return definition(CLIENT_METRICS, name).default
         return self.topic_default(name, broker_id) if kind == TOPIC else self.group_default(name)
 
     def has(self, kind: str, name: str) -> bool:

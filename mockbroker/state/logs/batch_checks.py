@@ -15,7 +15,6 @@ DefaultRecord.readFrom and readPartiallyFrom, ByteUtils.readVarint, Apache Kafka
 
 from __future__ import annotations
 
-import struct
 from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import astuple, replace
@@ -67,9 +66,6 @@ CODEC_BY_NAME = {
     **{codec.name.lower(): codec for codec in CompressionCodec if codec},
 }
 KNOWN_FLAGS = 0x7F
-_LENGTH = struct.Struct(">i")
-_BASE_OFFSET = struct.Struct(">q")
-CRC_AT = 17
 
 
 CheckedBatch = tuple[bytes, BatchHeader]
@@ -130,7 +126,7 @@ def batch_size(records: bytes, position: int) -> int | None:
     left = len(records) - position
     if left < LOG_OVERHEAD:
         return None
-    (length,) = _LENGTH.unpack_from(records, position + 8)
+    length = int.from_bytes(records[position + 8 : position + LOG_OVERHEAD], signed=True)
     if length < MIN_LENGTH:
         raise ApiError(ErrorCode.CORRUPT_MESSAGE, f"expected a length from {MIN_LENGTH} on, got {length}")
     if left < UP_TO_MAGIC:
@@ -138,7 +134,7 @@ def batch_size(records: bytes, position: int) -> int | None:
     magic = records[position + MAGIC_AT]
     if magic > 2:
         raise ApiError(ErrorCode.CORRUPT_MESSAGE, f"expected magic 0 to 2, got {magic}")
-    size = int(length) + LOG_OVERHEAD
+    size = length + LOG_OVERHEAD
     return size if size <= left else None
 
 
@@ -209,8 +205,7 @@ def check_batch(
 
 def read_checked_header(records: bytes, size: int, max_bytes: int) -> BatchHeader:
     """The header of a sound batch. Raises ApiError; of several errors, the one that Kafka checks first."""
-    (base_offset,) = _BASE_OFFSET.unpack_from(records)
-    if base_offset != 0:
+    if any(records[:8]):  # the base offset
         raise ApiError(ErrorCode.INVALID_RECORD)
     if size < UP_TO_LAST_OFFSET:
         raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
@@ -298,7 +293,7 @@ def encoded(header: BatchHeader, body: bytes) -> bytes:
     _position, *fields, _partial = astuple(header)
     packed = BATCH_HEADER.pack(*fields)
     covered = packed[CRC_COVERS_FROM:] + body
-    return packed[:CRC_AT] + crc32c(covered).to_bytes(4) + covered
+    return packed[:UP_TO_MAGIC] + crc32c(covered).to_bytes(4) + covered
 
 
 def read_records(

@@ -65,9 +65,7 @@ class LogCleanup:
         """Set the deadlines of all partitions with records, after a restart or a config change."""
         for partition in list(self.looks):
             self.looks.cancel(partition)
-        topics = self.cluster.topic_by_id
-        filled = self.cluster.log_store.filled()
-        self._watch([topics[topic_id].partitions[index] for topic_id, index in filled if topic_id in topics], now_ms)
+        self._watch(self.cluster.filled_partitions(), now_ms)
 
     def _config_changed(self, kind: str, _resource: str, _names: frozenset[str]) -> None:
         if kind in (TOPIC, BROKER):

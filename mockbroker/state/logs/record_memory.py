@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING
 from mockbroker.state.settings import RECORDS_LIMIT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from mockbroker.state.cluster import Cluster
     from mockbroker.state.topics.topic import Partition
 
@@ -43,26 +41,19 @@ class RecordMemory:
     @property
     def size_bytes(self) -> int:
         """The size of all logs."""
-        return sum(one.log.size_bytes for one in self._partitions())
+        return sum(one.log.size_bytes for one in self.cluster.filled_partitions())
 
     def appended(self, now_ms: int) -> None:
         """Drop segments above the limit."""
         if self.size_bytes > self.limit_bytes:
             self._drop(now_ms)
 
-    def _partitions(self) -> Iterator[Partition]:
-        """The partitions with records."""
-        topics = self.cluster.topic_by_id
-        for topic_id, index in self.cluster.log_store.filled():
-            if topic_id in topics:
-                yield topics[topic_id].partitions[index]
-
     def _drop(self, now_ms: int) -> None:
         """Drop the segments with the oldest last write, until a tenth of the limit is free."""
         before = size = self.size_bytes
         oldest = [
             (one.log.segments[0].modified_ms, place, one)
-            for place, one in enumerate(self._partitions())
+            for place, one in enumerate(self.cluster.filled_partitions())
             if not one.topic.is_internal
         ]
         heapq.heapify(oldest)

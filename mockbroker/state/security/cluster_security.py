@@ -97,17 +97,12 @@ def mechanism_of(
     cluster: Cluster, security: ListenerSecurity, name: str, entropy: Callable[[int], bytes]
 ) -> SaslMechanism:
     """A mechanism for one exchange."""
-    from mockbroker.state.security.mechanisms import (
-        PLAIN,
-        SCRAM_MECHANISMS,
-        PlainMechanism,
-        ScramMechanism,
-    )
+    from mockbroker.state.security import mechanisms
 
-    if name == PLAIN:
-        return PlainMechanism(security.passwords)
+    if name == mechanisms.PLAIN:
+        return mechanisms.PlainMechanism(security.passwords)
     if name in security.makers:
         return security.makers[name](cluster.clock)
-
-    credentials, number = cluster.image.scram_credentials, SCRAM_MECHANISMS[name]
-    return ScramMechanism(name, lambda user: credentials.get((user, number)), entropy(SALT_BYTES).hex())
+    credentials, number = cluster.image.scram_credentials, mechanisms.SCRAM_MECHANISMS[name]
+    nonce = entropy(SALT_BYTES).hex()
+    return mechanisms.ScramMechanism(name, lambda user: credentials.get((user, number)), nonce)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -37,22 +36,18 @@ Change = RemoveUserScramCredentialRecord | UserScramCredentialRecord
 Outcome = tuple[str, ApiError | None]  # user, and the error
 
 
-def describe_credentials(
-    image: Image, users: Iterable[str] | None
-) -> list[tuple[str, list[tuple[int, int]] | ApiError]]:
-    """The mechanisms and iterations of users, or an error for each; without ``users``, of all with credentials."""
-    asked = Counter(users or ())
-    if not asked:
-        asked = Counter(dict.fromkeys(sorted({user for user, _ in image.scram_credentials}), 1))
-    return [(user, described(image, user, times)) for user, times in asked.items()]
+def users_with_credentials(image: Image) -> list[str]:
+    """The users with credentials, sorted."""
+    return sorted({user for user, _ in image.scram_credentials})
 
 
-def described(image: Image, user: str, times: int) -> list[tuple[int, int]] | ApiError:
-    if times > 1:
-        return ApiError(ErrorCode.DUPLICATE_RESOURCE, f"expected each user once, got {user} {times} times")
+def describe_credentials(image: Image, user: str) -> list[tuple[int, int]]:
+    """The mechanisms and iterations of a user. Raises ApiError: RESOURCE_NOT_FOUND."""
     held = image.scram_credentials
     found = [(mechanism, held[user, mechanism].iterations) for mechanism in SCRAM_HASHES if (user, mechanism) in held]
-    return found or ApiError(ErrorCode.RESOURCE_NOT_FOUND, f"user {user} has no credentials")
+    if not found:
+        raise ApiError(ErrorCode.RESOURCE_NOT_FOUND, f"user {user} has no credentials")
+    return found
 
 
 def alter_credentials(

@@ -58,19 +58,17 @@ class InternalTopics:
         """Replay the logs that have records as bytes. Raises DecodeError, UnsupportedVersionError."""
         from mockbroker.state.coordinator_log import load_shard
 
-        cluster = self.cluster
-        for topic_id, index in list(cluster.log_store.filled()):
-            topic = cluster.topic_by_id.get(topic_id)
-            if topic is None or not topic.is_internal:
+        for partition in self.cluster.filled_partitions():
+            topic = partition.topic
+            if not topic.is_internal:
                 continue
-            partition = topic.partitions[index]
             self._encoded.add(partition)
             replayer = self._log_of(topic.name)
             if replayer is not None:
                 replayer.restore(partition)
             else:
                 batches = partition.log.batches(partition.log.start_offset)
-                cluster.log_store.shards[topic_id, index] = load_shard(topic.name, batches)
+                self.cluster.log_store.shards[topic.id, partition.index] = load_shard(topic.name, batches)
 
     # coordinators
 

@@ -65,24 +65,18 @@ def place_partitions(
     Raises ApiError: INVALID_REPLICATION_FACTOR, also for a partition without an online broker;
         REPLICA_PLACEMENT_FAILED with the placer's own message; UNKNOWN_SERVER_ERROR for missing racks.
     """
-    from kafka_rack.placement import (
-        RackAwarePlacer,
-        UsableBroker,
-        missing_racks,
-        place_checked,
-        start_index_of_growth,
-    )
+    from kafka_rack import placement
 
     usable = [
-        UsableBroker(broker.id, broker.rack if racks is None else racks.get(broker.id), not broker.online)
+        placement.UsableBroker(broker.id, broker.rack if racks is None else racks.get(broker.id), not broker.online)
         for broker in brokers
     ]
-    if all_have_racks and missing_racks(usable):
+    if all_have_racks and placement.missing_racks(usable):
         raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, MISSING_RACKS)
     if first_leader is not None:
-        placer = RackAwarePlacer(start_index_of_growth(usable, first_leader))
+        placer = placement.RackAwarePlacer(placement.start_index_of_growth(usable, first_leader))
     try:
-        rows = place_checked(placer, first_partition, partitions, replicas, usable)
+        rows = placement.place_checked(placer, first_partition, partitions, replicas, usable)
     except InvalidReplicationFactorError as error:
         raise ApiError(ErrorCode.INVALID_REPLICATION_FACTOR, str(error)) from None
     except KafkaRackError as error:

@@ -9,7 +9,7 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import Any
 
 from mockbroker.state.configs.values import text_of
-from mockbroker.state.image import TOPIC_RESOURCE
+from mockbroker.state.image import TOPIC_RESOURCE, PartitionRegistration, partition_record
 from mockbroker.state.topics.topic import NO_LEADER
 from protocol.embedded.metadata_topics import PartitionRecord, TopicRecord
 
@@ -37,12 +37,5 @@ def partition_records(
     """New partitions from number ``first`` on; the ISR has the online replicas, or all if none is online."""
     for index, replicas in enumerate(rows, first):
         isr = [replica for replica in replicas if replica in online]
-        yield PartitionRecord(
-            partition_id=index,
-            topic_id=topic_id,
-            replicas=list(replicas),
-            isr=isr or list(replicas),
-            leader=isr[0] if isr else NO_LEADER,
-            leader_epoch=0,
-            partition_epoch=0,
-        )
+        leader = isr[0] if isr else NO_LEADER
+        yield partition_record(topic_id, index, PartitionRegistration(replicas, tuple(isr) or replicas, leader, 0, 0))
