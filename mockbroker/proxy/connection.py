@@ -49,7 +49,6 @@ class ProxyConnection(Connection):
     __slots__ = (
         "login",
         "on_upstream",
-        "untold",
         "_answers",
         "_ending",
         "_forwarded_bytes",
@@ -78,8 +77,6 @@ class ProxyConnection(Connection):
         self._proxy_path, self.on_upstream = path, on_upstream
         session.link = self
         self.login = LoginFollower()
-        self.untold: list[Outcome] = []
-        """Calls answered by the real broker, for observers, which are notified once the client has the answers."""
         self._order: dict[Call | BareToken, Outcome | bytes | None] = {}
         """Forwarded and locally answered calls with their answers, in order; None for a missing answer."""
         self._unanswered: deque[Call | BareToken] = deque()
@@ -214,8 +211,6 @@ class ProxyConnection(Connection):
                 self.state = READY if ended else before
         if self._output or self.closed is not None:
             self.on_output()
-        if self.untold:
-            self._proxy_path.tell(self)
         if self.state is not READY:
             self._run()
             self.on_output()

@@ -207,21 +207,7 @@ class ProxyPath(CallPath):
             self._conclude(call, Verdict(closes=f"the broker's answer cannot be passed on: {error}"))
             return
         ending = Ending.ANSWERED_LATER if call.was_parked else Ending.ANSWERED
-        outcome = Outcome(call, ending, now_ms, output, response)
-        if injected is not None and injected.pace:
-            self._end(outcome)
-            return
-        finish, call.finish = call.finish, None
-        assert finish is not None, "a call ends once"
-        finish(outcome)
-        call.session.link.untold.append(outcome)  # type: ignore[attr-defined]
-
-    def tell(self, link: ProxyConnection) -> None:
-        """Notify the observers of answered calls; the clients already have the answers."""
-        untold, link.untold = link.untold, []
-        for outcome in untold:
-            for observer in self.observers:
-                observer.call_ended(outcome)
+        self._end(Outcome(call, ending, now_ms, output, response))
 
     def lost(self, call: Call, reason: str, now_ms: int) -> None:
         """The real broker will not answer a forwarded call: the client's connection ends."""
@@ -234,12 +220,6 @@ class ProxyPath(CallPath):
         self._end(Outcome(call, Ending.DROPPED, now_ms))
 
     # inside
-
-    def _end(self, outcome: Outcome) -> None:
-        link: ProxyConnection | None = outcome.call.session.link  # type: ignore[attr-defined]
-        if link is not None and link.untold:
-            self.tell(link)  # observers receive calls in the order of their ends
-        CallPath._end(self, outcome)
 
     def _conclude(self, call: Call, verdict: Verdict) -> None:
         if verdict is not FORWARDED:

