@@ -8,14 +8,15 @@ from collections.abc import Callable, Coroutine
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Self, TypeVar
 
-from mockbroker.adapters.blocking_journal import BlockingJournal, BlockingTraffic
 from mockbroker.adapters.served_cluster import FINISH_S, ServedCluster
 from mockbroker.core.commands import Result, StateCommands
 
 if TYPE_CHECKING:
-    from mockbroker.adapters.blocking_faults import BlockingFaults
     from mockbroker.adapters.server import MockCluster
     from mockbroker.adapters.tls.material import TlsMaterial
+    from mockbroker.core.faults.faults import Faults
+    from mockbroker.core.journal import Journal
+    from mockbroker.core.traffic import Traffic
     from mockbroker.state.cluster import Cluster
 
 Served_co = TypeVar("Served_co", bound=ServedCluster, covariant=True)
@@ -37,6 +38,10 @@ class LoopThread:
         """True if the loop runs."""
         return self._thread.is_alive()
 
+    def is_current(self) -> bool:
+        """True if it is the caller's thread."""
+        return threading.current_thread() is self._thread
+
     def end(self) -> None:
         """End the loop, and wait until the thread has gone."""
         if self._thread.is_alive():
@@ -45,7 +50,7 @@ class LoopThread:
 
     def wait_for(self, command: Coroutine[Any, Any, Result]) -> Result:
         """Run a coroutine in the loop, and return its result."""
-        if not self._thread.is_alive() or threading.current_thread() is self._thread:
+        if not self._thread.is_alive() or self.is_current():
             command.close()
             ended = "the cluster has ended" if not self._thread.is_alive() else "this is the cluster's own thread"
             raise RuntimeError(NOT_RUNNING.format(ended))
@@ -90,6 +95,7 @@ class BlockingCluster(StateCommands, Generic[Served_co]):
         self._owns_thread = thread is None
         self._is_closed = False
         self._thread = LoopThread() if thread is None else thread
+        cluster._run_by(lambda work: work() if self._thread.is_current() else self._in_its_thread(work))
         try:
             if not is_started:
                 self._thread.wait_for(cluster.start())
@@ -130,21 +136,19 @@ class BlockingCluster(StateCommands, Generic[Served_co]):
         return self.run(partial(servers_of, rack=rack))
 
     @property
-    def journal(self) -> BlockingJournal:
+    def journal(self) -> Journal:
         """The last calls, and assertions about them; docs/journal.md."""
-        return BlockingJournal(self, lambda cluster: cluster.journal)
+        return self._cluster.journal
 
     @property
-    def traffic(self) -> BlockingTraffic:
+    def traffic(self) -> Traffic:
         """The traffic between racks."""
-        return BlockingTraffic(self, lambda cluster: cluster.traffic)
+        return self._cluster.traffic
 
     @property
-    def faults(self) -> BlockingFaults:
+    def faults(self) -> Faults:
         """The faults to inject; docs/faults.md."""
-        from mockbroker.adapters.blocking_faults import BlockingFaults
-
-        return BlockingFaults(self, lambda cluster: cluster.faults)
+        return self._in_its_thread(lambda: self._cluster.faults)
 
     def now_ms(self) -> int:
         """The time of journal entries, in ms since 1970, monotonic."""
@@ -155,11 +159,14 @@ class BlockingCluster(StateCommands, Generic[Served_co]):
 
         Use it to read ``cluster.state``. No request is served until it returns, so return plain values.
         """
+        return self._in_its_thread(lambda: function(self._cluster))
+
+    def _in_its_thread(self, work: Callable[[], Result]) -> Result:
         if self._is_closed or not self._thread.is_alive():
-            return function(self._cluster)
+            return work()
 
         async def call() -> Result:
-            return function(self._cluster)
+            return work()
 
         return self._wait_for(call())
 

@@ -15,6 +15,7 @@ from mockbroker.adapters.runtime import Runtime
 from mockbroker.adapters.sockets import Node
 from mockbroker.core.commands import StateCommands
 from mockbroker.core.journal import Journal
+from mockbroker.core.own_thread import Run, directly
 from mockbroker.core.traffic import Traffic
 from mockbroker.state.brokers.broker import RACK_LISTENER
 
@@ -63,6 +64,7 @@ class ServedCluster(StateCommands):
             runtime.engine.path.observers.append(self.journal)
         if traffic:
             runtime.engine.path.observers.append(self.traffic)
+        self._run: Run = directly
         self._nodes: dict[int, Node] = {}
         self._is_running = False
         self._faults: Faults | None = None
@@ -177,7 +179,12 @@ class ServedCluster(StateCommands):
             from mockbroker.core.faults.faults import Faults
 
             self._faults = Faults(self._runtime.engine.path, self._seed, self.now_ms, self._faults_changed)
+            self._faults.run = self._run
         return self._faults
+
+    def _run_by(self, run: Run) -> None:
+        """Have ``faults``, ``journal`` and ``traffic`` do their work by ``run``, from whatever thread it is called."""
+        self._run = self.journal.run = self.traffic.run = run
 
     def connections(self) -> dict[int, int]:
         """The number of open client connections by broker."""

@@ -28,6 +28,7 @@ from mockbroker.core.journal.records import (
     observed,
     observed_client,
 )
+from mockbroker.core.own_thread import InOwnThread, in_own_thread
 from mockbroker.core.response_errors import error_names
 from protocol.registry import APIS
 
@@ -76,7 +77,7 @@ class Tally(NamedTuple):
     sums: Sums
 
 
-class Traffic:
+class Traffic(InOwnThread):
     """The traffic between racks since the start, or since ``clear``.
 
     Bytes are counted as ``kafka-rack locality`` does: record batches as produce, consume or replication, the rest of
@@ -91,6 +92,7 @@ class Traffic:
         self._leader_racks: dict[str | None, frozenset[str]] = {}
         self.clear()
 
+    @in_own_thread
     def clear(self) -> None:
         """Remove all traffic."""
         self._first_ms: int | None = None
@@ -325,6 +327,7 @@ class Traffic:
 
     # reading
 
+    @in_own_thread
     def ledger(self) -> Ledger:
         """The traffic as a ledger, by windows of a minute, or longer ones after a long time."""
         self._fold()
@@ -372,6 +375,7 @@ class Traffic:
     def _last_ms(self) -> int:
         return self._cluster.now_ms if self._cluster is not None else 0
 
+    @in_own_thread
     def snapshot(self, prices: Prices | None = None, now_ms: int | None = None) -> dict[str, Any]:
         """The traffic as JSON.
 

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from mockbroker.adapters.blocking import BlockingCluster, BlockingMockCluster, LoopThread
-    from mockbroker.adapters.blocking_faults import BlockingFaultHandle
     from mockbroker.adapters.served_cluster import ServedCluster
+    from mockbroker.core.faults.faults import FaultHandle
     from mockbroker.proxy.adapters.blocking import BlockingKafkaProxy
     from mockbroker.proxy.adapters.upstream import UpstreamSettings
     from mockbroker.testing.pytest_plugin import Seed
@@ -53,13 +53,13 @@ class UsedCluster:
 
     cluster: BlockingCluster[ServedCluster]
     mark: int = 0
-    others_faults: frozenset[BlockingFaultHandle] | None = None
+    others_faults: frozenset[FaultHandle] | None = None
 
     def was_called(self) -> bool:
         """True if the cluster had a call since the test began."""
         return self.cluster.run(lambda running: running.journal.mark() > self.mark)
 
-    def unfired(self) -> list[BlockingFaultHandle]:
+    def unfired(self) -> list[FaultHandle]:
         """The test's faults that never fired."""
         others = self.others_faults or frozenset()
         return [handle for handle in self.cluster.faults.never_fired() if handle not in others]
@@ -326,7 +326,7 @@ def end_at_the_test(error: BaseException, trace: TracebackType | None) -> None:
         last.tb_next = None
 
 
-def unfired_in_words(handles: list[BlockingFaultHandle]) -> str:
+def unfired_in_words(handles: list[FaultHandle]) -> str:
     count = "a fault was" if len(handles) == 1 else f"{len(handles)} faults were"
     return "\n".join(
         [

@@ -16,8 +16,8 @@ import pytest
 
 if TYPE_CHECKING:
     from mockbroker.adapters.blocking import BlockingMockCluster
-    from mockbroker.adapters.blocking_faults import BlockingFaults
-    from mockbroker.adapters.blocking_journal import BlockingJournal
+    from mockbroker.core.faults.faults import Faults
+    from mockbroker.core.journal import Journal
     from mockbroker.proxy.adapters.blocking import BlockingKafkaProxy
     from mockbroker.proxy.adapters.upstream import UpstreamSettings
     from mockbroker.testing.cluster_pool import ClusterFactory, ClusterPool
@@ -171,12 +171,12 @@ def kafka_topic(request: pytest.FixtureRequest, kafka_cluster: BlockingMockClust
 
 
 @pytest.fixture
-def kafka_faults(kafka_cluster: BlockingMockCluster) -> BlockingFaults:
+def kafka_faults(kafka_cluster: BlockingMockCluster) -> Faults:
     """Inject errors, delays and outages into ``kafka_cluster``; a fault that never fires fails the test."""
     return kafka_cluster.faults
 
 
 @pytest.fixture
-def kafka_journal(kafka_cluster: BlockingMockCluster) -> BlockingJournal:
+def kafka_journal(kafka_cluster: BlockingMockCluster) -> Journal:
     """The requests that ``kafka_cluster`` answered in this test, and assertions such as ``assert_rack_local``."""
     return kafka_cluster.journal

@@ -20,6 +20,7 @@ from mockbroker.core.faults.effects import Bucket, Error, Slowing
 from mockbroker.core.faults.fault import ALWAYS, EVERY_CALL, Fault, parse_faults
 from mockbroker.core.faults.matching import Hit, Matcher, link_joins, miss_in_words
 from mockbroker.core.faults.reading import FaultError
+from mockbroker.core.own_thread import InOwnThread, in_own_thread
 from mockbroker.state.replicas.network import LinkCondition
 
 if TYPE_CHECKING:
@@ -108,7 +109,7 @@ class FaultHandle:
         return None
 
 
-class Faults:
+class Faults(InOwnThread):
     """The faults of one cluster, in the order in which they were set; ``faults["slow"]`` is the one of this id.
 
     Args:
@@ -169,6 +170,7 @@ class Faults:
         except FaultError as error:
             raise FaultError(error.path.removeprefix("[0]").removeprefix("."), error.reason) from None
 
+    @in_own_thread
     def add_all(self, faults: Iterable[Mapping[str, Any] | Fault]) -> list[FaultHandle]:
         """Set several faults, or none if one of them is invalid.
 
@@ -183,6 +185,7 @@ class Faults:
         """Remove a fault. Raises KeyError: none of this id is set."""
         self.discard(self._active[fault_id])
 
+    @in_own_thread
     def discard(self, handle: FaultHandle) -> None:
         """Remove a fault if it is still set."""
         if self._active.get(handle.id) is handle:
@@ -192,6 +195,7 @@ class Faults:
                 self._since_clear.remove(handle)
             self._changed()
 
+    @in_own_thread
     def clear(self) -> None:
         """Remove all faults, and forget those that were set before."""
         for handle in self._active.values():
@@ -201,10 +205,12 @@ class Faults:
         self._numbered = 0
         self._changed()
 
+    @in_own_thread
     def to_json(self) -> list[dict[str, Any]]:
         """The JSON forms of the faults that are set, with their counts."""
         return [handle.to_json() for handle in self._active.values()]
 
+    @in_own_thread
     def never_fired(self) -> list[FaultHandle]:
         """The faults that were set since the last ``clear``, removed ones too, and acted on no call."""
         return [handle for handle in self._since_clear if not handle.fired]

@@ -28,6 +28,7 @@ from mockbroker.core.journal.records import (
     observed,
     observed_client,
 )
+from mockbroker.core.own_thread import InOwnThread, in_own_thread
 from protocol.errors import ProtocolError
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ DEFAULT_MAX_BYTES = 64 << 20
 NO_LEADERS: LeaderRacks = {}
 
 
-class Assertions:
+class Assertions(InOwnThread):
     """Assertions about a journal; each raises AssertionError with a sentence if it does not hold.
 
     Filters are those of ``Journal.find``. An assertion fails if they select no calls, or if some of these calls are no
@@ -152,6 +153,7 @@ class Journal(Assertions):
         if self.size_bytes > self.max_bytes or (self.max_entries is not None and len(self) > self.max_entries):
             self._shrink()
 
+    @in_own_thread
     def watch_history(self) -> None:
         """From now on read each batch that is written or read, for ``assert_consistent``, in bounded memory.
 
@@ -203,10 +205,12 @@ class Journal(Assertions):
         """The entries after a mark that ``mark()`` returned, as far as they are still stored."""
         return self.find(since=max(0, mark))
 
+    @in_own_thread
     def mark(self) -> int:
         """The sequence of the last entry so far, for ``since``; ``clear`` does not reset it."""
         return self._gone + len(self._records)
 
+    @in_own_thread
     def clear(self) -> None:
         """Forget all entries and what was learned of their clients."""
         self._gone += len(self._records)
@@ -259,6 +263,7 @@ class Journal(Assertions):
         found = Counter(value for entry in self.find(**filters) for value in key(entry))
         return dict(sorted(found.items(), key=lambda one: (-one[1], one[0])))
 
+    @in_own_thread
     def scan(self, wanted: JournalFilters, first: int | None = None, count: int | None = None) -> list[JournalEntry]:
         """The matching entries among those that ``records`` reads, so that a long journal can be read in pieces."""
         if self._known is None:
@@ -311,6 +316,7 @@ class Journal(Assertions):
 
         return anomalies(self, wanted)
 
+    @in_own_thread
     def _check(self, name: str, arguments: Mapping[str, Any]) -> None:
         from mockbroker.core.journal.assertions import check
 

@@ -14,8 +14,6 @@ import pytest
 
 import protocol
 from mockbroker import BlockingMockCluster, MockCluster
-from mockbroker.adapters.blocking import BlockingJournal
-from mockbroker.core.journal import Journal
 from mockbroker.state.errors import ApiError
 from protocol.apis.metadata import MetadataRequest
 from tests.progress import end_of
@@ -213,21 +211,3 @@ def test_both_forms_have_the_same_commands():
     for name in public(MockCluster) & public(BlockingMockCluster) - properties - {"fork"}:
         ours, theirs = (inspect.signature(getattr(kind, name)) for kind in (BlockingMockCluster, MockCluster))
         assert ours == theirs, name
-
-
-def test_both_journals_are_read_alike():
-    inner = {
-        "anomalies",
-        "call_ended",
-        "cluster",
-        "dropped_since",
-        "feed",
-        "first_sequence",
-        "records",
-        "scan",
-        "size_bytes",
-    }
-    ours = public(BlockingJournal) - {"dropped", "size_bytes"}  # properties of one are attributes of the other
-    assert public(Journal) - inner == ours
-    for name in ours:
-        assert inspect.signature(getattr(Journal, name)) == inspect.signature(getattr(BlockingJournal, name)), name

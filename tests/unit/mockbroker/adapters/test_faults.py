@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import select
 import socket
 from typing import Any, Self
@@ -11,8 +10,6 @@ import pytest
 
 import protocol
 from mockbroker import BlockingMockCluster, MockCluster
-from mockbroker.adapters.blocking_faults import BlockingFaultHandle, BlockingFaults
-from mockbroker.core.faults.faults import FaultHandle, Faults
 from mockbroker.core.faults.reading import FaultError
 from protocol.apis.api_versions import ApiVersionsRequest
 from protocol.apis.metadata import MetadataRequest
@@ -50,16 +47,6 @@ class Client:
     def ask(self, request: Any = METADATA, version: int = 12) -> Any:
         self.write(request, version)
         return self.read(request, version)
-
-
-def test_a_blocking_cluster_has_the_same_names():
-    for blocking, other in ((BlockingFaults, Faults), (BlockingFaultHandle, FaultHandle)):
-        internal = {"count", "discard", "hit", "inject"}
-        internal |= {"bucket", "matcher", "missed", "nearest", "path", "preempted", "without_place"}
-        wanted = {name for name in dir(other) if not name.startswith("_")} - internal
-        assert wanted <= {name for name in dir(blocking) if not name.startswith("_")}
-    signatures = [list(inspect.signature(one.add).parameters) for one in (BlockingFaults, Faults)]
-    assert signatures[0] == signatures[1]
 
 
 def test_faults_are_set_counted_and_taken_back_from_another_thread():
