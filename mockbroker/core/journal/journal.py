@@ -43,42 +43,7 @@ DEFAULT_MAX_BYTES = 64 << 20
 NO_LEADERS: LeaderRacks = {}
 
 
-class Assertions(InOwnThread):
-    """Assertions about a journal; each raises AssertionError with a sentence if it does not hold.
-
-    Filters are those of ``Journal.find``. An assertion fails if they select no calls, or if some of these calls are no
-    longer stored.
-    """
-
-    def _check(self, name: str, arguments: Mapping[str, Any]) -> None:
-        raise NotImplementedError
-
-    def assert_rack_local(self, **filters: Any) -> None:
-        """Every call that wrote or read records did so in its client's own rack.
-
-        Responses that only redirect a reader, and fetches without records, do not count. With ``api`` it is about the
-        calls of that API.
-        """
-        self._check("rack_local", filters)
-
-    def assert_served_by(self, *, rack: Any = None, broker: Any = None, **filters: Any) -> None:
-        """Every call was served by a broker of this rack, or by this broker; lists and ``*`` as in filters."""
-        self._check("served_by", {"rack": rack, "broker": broker, **filters})
-
-    def assert_cross_rack_bytes(self, *, at_most: int, **filters: Any) -> None:
-        """At most ``n`` bytes of records are known to have crossed racks."""
-        self._check("cross_rack_bytes", {"at_most": at_most, **filters})
-
-    def assert_no_errors(self, **filters: Any) -> None:
-        """No response had an error and no connection was closed because of a request."""
-        self._check("no_errors", filters)
-
-    def assert_consistent(self, **filters: Any) -> None:
-        """The records and offsets on the wire are consistent; docs/journal.md lists what is checked."""
-        self._check("consistent", filters)
-
-
-class Journal(Assertions):
+class Journal(InOwnThread):
     """The last calls, in the order in which they ended.
 
     ``dropped`` counts those that no longer fitted since the last ``clear``.
@@ -315,6 +280,33 @@ class Journal(Assertions):
         from mockbroker.core.journal.consistency import anomalies
 
         return anomalies(self, wanted)
+
+    # assertions: each raises AssertionError with a sentence if it does not hold. Filters are those of ``find``. An
+    # assertion fails if they select no calls, or if some of these calls are no longer stored.
+
+    def assert_rack_local(self, **filters: Any) -> None:
+        """Every call that wrote or read records did so in its client's own rack.
+
+        Responses that only redirect a reader, and fetches without records, do not count. With ``api`` it is about the
+        calls of that API.
+        """
+        self._check("rack_local", filters)
+
+    def assert_served_by(self, *, rack: Any = None, broker: Any = None, **filters: Any) -> None:
+        """Every call was served by a broker of this rack, or by this broker; lists and ``*`` as in filters."""
+        self._check("served_by", {"rack": rack, "broker": broker, **filters})
+
+    def assert_cross_rack_bytes(self, *, at_most: int, **filters: Any) -> None:
+        """At most ``n`` bytes of records are known to have crossed racks."""
+        self._check("cross_rack_bytes", {"at_most": at_most, **filters})
+
+    def assert_no_errors(self, **filters: Any) -> None:
+        """No response had an error and no connection was closed because of a request."""
+        self._check("no_errors", filters)
+
+    def assert_consistent(self, **filters: Any) -> None:
+        """The records and offsets on the wire are consistent; docs/journal.md lists what is checked."""
+        self._check("consistent", filters)
 
     @in_own_thread
     def _check(self, name: str, arguments: Mapping[str, Any]) -> None:
