@@ -7,7 +7,6 @@ Source: KIP-140, KIP-290; AclApis, CreateAclsRequest, DescribeAclsRequest and De
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from itertools import groupby
 from operator import attrgetter
 
@@ -20,6 +19,7 @@ from mockbroker.access_control.acls import (
     UNKNOWN,
     Acl,
     AclFilter,
+    check_acl,
     create_acls,
     delete_acls,
     find_acls,
@@ -27,6 +27,7 @@ from mockbroker.access_control.acls import (
 from mockbroker.api import Needs, handles
 from mockbroker.call import Call, Verdict
 from mockbroker.handlers.controlled import check_controller
+from mockbroker.handlers.error_responses import reported
 from mockbroker.state.errors import ApiError
 from protocol.apis.acls import (
     CreateAclsRequest,
@@ -84,14 +85,15 @@ def create(call: Call, request: CreateAclsRequest) -> CreateAclsResponse | Verdi
     if any(ANY in numbers_of(acl) or acl.pattern_type == MATCH for acl in acls):
         # Kafka fails on these for all entries, before it checks any.
         raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, "expected entries without 'any' and 'match'")
-    return CreateAclsResponse(
-        results=[
-            CreateAclsResponse.Result(
-                error_code=0 if error is None else error.code, error_message="" if error is None else error.message
-            )
-            for error in create_acls(call.cluster.writer, call.cluster.rng, acls)
-        ]
-    )
+    response, valid = CreateAclsResponse(), list[Acl]()
+    for acl in acls:
+        result = CreateAclsResponse.Result(error_message="")
+        response.results.append(result)
+        with reported(result):
+            check_acl(acl)
+            valid.append(acl)
+    create_acls(call.cluster.writer, call.cluster.rng, valid)
+    return response
 
 
 @handles(DeleteAclsRequest, access=Needs(cluster="Alter", in_words=True))
@@ -105,17 +107,17 @@ def delete(call: Call, request: DeleteAclsRequest) -> DeleteAclsResponse | Verdi
         filters.append(filter_)
     check_controller(call)
     check_authorizer(call)
-    results = delete_acls(call.cluster.writer, filters)
-    return DeleteAclsResponse(filter_results=[filter_result(result) for result in results])
-
-
-def filter_result(result: Iterable[Acl] | ApiError) -> FilterResult:
-    if isinstance(result, ApiError):
-        return FilterResult(error_code=result.code, error_message=result.message)
-    return FilterResult(
-        error_message=None,
-        matching_acls=[FilterResult.MatchingAcl(error_message=None, **acl._asdict()) for acl in result],
-    )
+    response, valid = DeleteAclsResponse(), list[AclFilter]()
+    for filter_ in filters:
+        result = FilterResult(error_message=None)
+        response.filter_results.append(result)
+        with reported(result):
+            filter_.check()
+            valid.append(filter_)
+            found = find_acls(call.cluster.image, filter_)
+            result.matching_acls = [FilterResult.MatchingAcl(error_message=None, **acl._asdict()) for acl in found]
+    delete_acls(call.cluster.writer, valid)
+    return response
 
 
 def filter_of(call: Call, wanted: DescribeAclsRequest | DeleteAclsRequest.Filter) -> AclFilter | Verdict:

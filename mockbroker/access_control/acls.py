@@ -9,16 +9,15 @@ AccessControlEntryFilter, MetadataImage.write, AclsDelta and CidrUtils, Apache K
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from ipaddress import ip_address, ip_network
 from random import Random
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from mockbroker.state.errors import ApiError
+from mockbroker.state.errors import invalid_request
 from mockbroker.state.security.operations import CLUSTER_NAME, Operation, ResourceType
 from mockbroker.state.topics.topic import random_uuid
 from protocol.embedded.metadata_acls import AccessControlEntryRecord, RemoveAccessControlEntryRecord
-from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
     from mockbroker.state.image import Apply, Image, ImageWriter
@@ -72,14 +71,15 @@ class AclFilter(NamedTuple):
     operation: int = ANY
     permission_type: int = ANY
 
-    def is_known(self) -> bool:
-        """True if Kafka defines each of its numbers."""
-        return (
-            self.resource_type in {ANY, *RESOURCE_TYPES}
-            and self.pattern_type in {ANY, MATCH, *PATTERN_TYPES}
-            and self.operation in {ANY, *OPERATIONS}
-            and self.permission_type in {ANY, *PERMISSIONS}
-        )
+    def check(self) -> None:
+        """Raises ApiError: INVALID_REQUEST, unless Kafka defines each of its numbers."""
+        if (
+            self.resource_type not in {ANY, *RESOURCE_TYPES}
+            or self.pattern_type not in {ANY, MATCH, *PATTERN_TYPES}
+            or self.operation not in {ANY, *OPERATIONS}
+            or self.permission_type not in {ANY, *PERMISSIONS}
+        ):
+            raise invalid_request(f"expected a filter of known numbers, got {tuple(self)}")
 
     def matches(self, acl: Entry) -> bool:
         """True if the filter matches an entry.
@@ -216,59 +216,40 @@ def find_acls(image: Image, filter_: AclFilter) -> list[Acl]:
     return sorted(acl_of(record) for record in entries_of(image).values() if filter_.matches(record))
 
 
-def create_acls(writer: ImageWriter, rng: Random, acls: Iterable[Acl]) -> list[ApiError | None]:
-    """Add entries; returns the error of each, None if it exists now. Existing entries stay as they are."""
+def create_acls(writer: ImageWriter, rng: Random, acls: Iterable[Acl]) -> None:
+    """Add valid entries. Existing entries stay as they are."""
     present = set(map(acl_of, entries_of(writer.image).values()))
-    records: list[AccessControlEntryRecord] = []
-    results: list[ApiError | None] = []
-    for acl in acls:
-        problem = problem_with(acl)
-        results.append(problem)
-        if problem is None and acl not in present:
-            present.add(acl)
-            records.append(AccessControlEntryRecord(id=new_id(writer.image, rng), **acl._asdict()))
-    writer.commit(records)
-    return results
+    new = [acl for acl in dict.fromkeys(acls) if acl not in present]
+    writer.commit([AccessControlEntryRecord(id=new_id(writer.image, rng), **acl._asdict()) for acl in new])
 
 
-def delete_acls(writer: ImageWriter, filters: Iterable[AclFilter]) -> list[list[Acl] | ApiError]:
-    """Remove the entries that match any filter; returns the entries of each filter, or its error."""
-    gone: dict[bytes, None] = {}
-    results: list[list[Acl] | ApiError] = []
-    for filter_ in filters:
-        if not filter_.is_known():
-            results.append(
-                ApiError(ErrorCode.INVALID_REQUEST, f"expected a filter of known numbers, got {tuple(filter_)}")
-            )
-            continue
-        gone.update((id_, None) for id_, record in entries_of(writer.image).items() if filter_.matches(record))
-        results.append(find_acls(writer.image, filter_))
+def delete_acls(writer: ImageWriter, filters: Sequence[AclFilter]) -> None:
+    """Remove the entries that match any filter."""
+    entries = entries_of(writer.image).items()
+    gone = [id_ for id_, record in entries if any(filter_.matches(record) for filter_ in filters)]
     writer.commit([RemoveAccessControlEntryRecord(id=id_) for id_ in gone])
-    return results
 
 
-def problem_with(acl: Acl) -> ApiError | None:
-    """The error of an invalid entry, in the order of Kafka's checks; None if it is valid."""
-    problem = None
+def check_acl(acl: Acl) -> None:
+    """Check an entry, in the order of Kafka's checks. Raises ApiError: INVALID_REQUEST."""
     if acl.resource_type == ResourceType.CLUSTER and acl.resource_name != CLUSTER_NAME:
-        problem = f"expected the name {CLUSTER_NAME} for the cluster, got {acl.resource_name!r}"
-    elif not acl.resource_name:
-        problem = "expected the name of a resource, got ''"
-    elif acl.resource_type not in RESOURCE_TYPES:
-        problem = f"expected a resource type from 2 to 7, got {acl.resource_type}"
-    elif acl.pattern_type not in PATTERN_TYPES:
-        problem = f"expected pattern type 3 or 4, got {acl.pattern_type}"
-    elif acl.operation not in OPERATIONS:
-        problem = f"expected an operation from 2 to 15, got {acl.operation}"
-    elif acl.permission_type not in PERMISSIONS:
-        problem = f"expected permission type 2 or 3, got {acl.permission_type}"
-    elif ":" not in acl.principal:
-        problem = f"expected a principal as User:name, got {acl.principal!r}"
-    elif not acl.host:
-        problem = "expected a host, a network or '*', got ''"
-    elif "/" in acl.host and not is_network(acl.host):
-        problem = f"expected a network as 10.0.0.0/8, got {acl.host!r}"
-    return None if problem is None else ApiError(ErrorCode.INVALID_REQUEST, problem)
+        raise invalid_request(f"expected the name {CLUSTER_NAME} for the cluster, got {acl.resource_name!r}")
+    if not acl.resource_name:
+        raise invalid_request("expected the name of a resource, got ''")
+    if acl.resource_type not in RESOURCE_TYPES:
+        raise invalid_request(f"expected a resource type from 2 to 7, got {acl.resource_type}")
+    if acl.pattern_type not in PATTERN_TYPES:
+        raise invalid_request(f"expected pattern type 3 or 4, got {acl.pattern_type}")
+    if acl.operation not in OPERATIONS:
+        raise invalid_request(f"expected an operation from 2 to 15, got {acl.operation}")
+    if acl.permission_type not in PERMISSIONS:
+        raise invalid_request(f"expected permission type 2 or 3, got {acl.permission_type}")
+    if ":" not in acl.principal:
+        raise invalid_request(f"expected a principal as User:name, got {acl.principal!r}")
+    if not acl.host:
+        raise invalid_request("expected a host, a network or '*', got ''")
+    if "/" in acl.host and not is_network(acl.host):
+        raise invalid_request(f"expected a network as 10.0.0.0/8, got {acl.host!r}")
 
 
 def new_id(image: Image, rng: Random) -> bytes:

@@ -9,13 +9,17 @@ from __future__ import annotations
 from mockbroker.api import Errors, Needs, RequestError, handles
 from mockbroker.call import Call
 from mockbroker.handlers.controlled import check_controller
-from mockbroker.state.quotas.client_quotas import Alteration, Component, alter_quotas, describe_quotas
+from mockbroker.handlers.error_responses import reported
+from mockbroker.state.errors import invalid_request
+from mockbroker.state.image import QuotaEntity
+from mockbroker.state.quotas.client_quotas import Component, describe_quotas, key_of, quota_records
 from protocol.apis.quotas import (
     AlterClientQuotasRequest,
     AlterClientQuotasResponse,
     DescribeClientQuotasRequest,
     DescribeClientQuotasResponse,
 )
+from protocol.embedded.metadata_settings import ClientQuotaRecord
 
 Described = DescribeClientQuotasResponse.Entry
 Altered = AlterClientQuotasResponse.Entry
@@ -52,23 +56,26 @@ def each_entity(
     AlterClientQuotasRequest, access=Needs(cluster="AlterConfigs"), errors=Errors(words="meaning", odd=each_entity)
 )
 def alter_client_quotas(call: Call, request: AlterClientQuotasRequest) -> AlterClientQuotasResponse:
-    """Change the limits of each entity; the result per entity."""
+    """Change the limits of each entity.
+
+    A repeated entity gets an error instead of its first result, but the first change is applied.
+    """
     check_controller(call)
-    alterations = [
-        Alteration(
-            {part.entity_type: part.entity_name for part in entry.entity},
-            [(op.key, None if op.remove else op.value) for op in entry.ops],
+    writer, entries = call.cluster.writer, dict[QuotaEntity, Altered]()
+    records: list[ClientQuotaRecord] = []
+    for wanted in request.entries:
+        entity = {part.entity_type: part.entity_name for part in wanted.entity}
+        key = key_of(entity)
+        entry = Altered(
+            error_message=None,
+            entity=[Altered.Entity(entity_type=kind, entity_name=name) for kind, name in sorted(entity.items())],
         )
-        for entry in request.entries
-    ]
-    results = alter_quotas(call.cluster.writer, alterations, validate_only=request.validate_only)
-    return AlterClientQuotasResponse(
-        entries=[
-            Altered(
-                error_code=0 if error is None else error.code,
-                error_message=None if error is None else error.message,
-                entity=[Altered.Entity(entity_type=kind, entity_name=name) for kind, name in sorted(entity.items())],
-            )
-            for entity, error in results
-        ]
-    )
+        with reported(entry):
+            if key in entries or len({op.key for op in wanted.ops}) < len(wanted.ops):
+                raise invalid_request(f"expected each entity and each of its keys once, got {entity}")
+            limits = [(op.key, None if op.remove else op.value) for op in wanted.ops]
+            records += quota_records(writer.image, entity, limits)
+        entries[key] = entry
+    if not request.validate_only:
+        writer.commit(records)
+    return AlterClientQuotasResponse(entries=list(entries.values()))

@@ -57,19 +57,17 @@ def create_topics(call: Call, request: CreateTopicsRequest) -> CreateTopicsRespo
     if new:
         check_deadline(call, request.timeout_ms)
     check_total(sum(partitions_wanted(call, topic) for topic in new))
-    checked = {name: name_error(call, name, count) for name, count in times.items()}
-    response = CreateTopicsResponse()
-    for wanted in request.topics:
-        if times.pop(wanted.name, 0) == 0:
-            continue
-        entry = CreateTopicsResponse.Topic(name=wanted.name, error_message=None)
-        response.topics.append(entry)
-        error = checked[wanted.name]
+    entries = {name: CreateTopicsResponse.Topic(name=name, error_message=None) for name in times}
+    for name, entry in entries.items():
         with reported(entry):
-            if error is not None:
-                raise error
-            create(call, wanted, entry, validate_only=request.validate_only)
-        entry.error_code = known_code(call, entry.error_code, PLACEMENT_ERROR_VERSION)
+            check_name(call, name, times[name])
+    for wanted in new:
+        entry = entries[wanted.name]
+        if not entry.error_code:
+            with reported(entry):
+                create(call, wanted, entry, validate_only=request.validate_only)
+            entry.error_code = known_code(call, entry.error_code, PLACEMENT_ERROR_VERSION)
+    response = CreateTopicsResponse(topics=list(entries.values()))
     made = {} if request.validate_only else {topic.name: topic for topic in response.topics if not topic.error_code}
     return when_known(
         call, response, request.timeout_ms, lambda view: all(view.topic(name) for name in made), made.values()
@@ -92,18 +90,14 @@ def check_total(total: int) -> None:
         )
 
 
-def name_error(call: Call, name: str, times: int) -> ApiError | None:
-    """The error of a new topic's name, found before any topic of the request is created."""
+def check_name(call: Call, name: str, times: int) -> None:
+    """Check a new topic's name, before any topic of the request is created. Raises ApiError."""
     if times > 1:
-        return ApiError(ErrorCode.INVALID_REQUEST, f"expected each topic once, got {name} {times} times")
+        raise ApiError(ErrorCode.INVALID_REQUEST, f"expected each topic once, got {name} {times} times")
     if name == METADATA_LOG:
-        return ApiError(ErrorCode.INVALID_REQUEST, f"{name} is the controller's own")
-    try:
-        check_controller(call)
-        call.cluster.replication_control.check_new_name(name)
-    except ApiError as error:
-        return error
-    return None
+        raise ApiError(ErrorCode.INVALID_REQUEST, f"{name} is the controller's own")
+    check_controller(call)
+    call.cluster.replication_control.check_new_name(name)
 
 
 def create(

@@ -12,10 +12,11 @@ from ipaddress import ip_address
 from typing import TYPE_CHECKING, NamedTuple
 
 from mockbroker.state.errors import ApiError, invalid_request
+from protocol.embedded.metadata_settings import ClientQuotaRecord
 from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
-    from mockbroker.state.image import Image, ImageWriter, QuotaEntity
+    from mockbroker.state.image import Image, QuotaEntity
 
 USER, CLIENT_ID, IP = "user", "client-id", "ip"
 EXACT, DEFAULT, SPECIFIED = 0, 1, 2  # match types of a filter's component
@@ -34,13 +35,6 @@ USER_AND_CLIENT_KEYS: dict[str, int | None] = {
 IP_KEYS: dict[str, int | None] = {"connection_creation_rate": MAX_INT}
 
 Entity = dict[str, str | None]  # name by type; None for the default entity
-
-
-class Alteration(NamedTuple):
-    """A change of one entity's quotas: the new limit by key, None to remove it. A key may be repeated."""
-
-    entity: Entity
-    limits: list[tuple[str, float | None]]
 
 
 class Component(NamedTuple):
@@ -103,48 +97,21 @@ def is_meant(component: Component, name: str | None) -> bool:
     return component.match_type == SPECIFIED or component.name == name
 
 
-def alter_quotas(
-    writer: ImageWriter, alterations: Iterable[Alteration], *, validate_only: bool = False
-) -> list[tuple[Entity, ApiError | None]]:
-    """Set and remove quotas; returns the error of each entity, or None.
+def quota_records(image: Image, entity: Entity, limits: Iterable[tuple[str, float | None]]) -> list[ClientQuotaRecord]:
+    """The records that set the limits of an entity which differ from the current ones; None removes a limit.
 
-    A repeated entity gets an error instead of its first result, but the first change is applied.
+    Raises ApiError: INVALID_REQUEST.
     """
-    from protocol.embedded.metadata_settings import ClientQuotaRecord
-
+    keys, key = keys_for(entity), key_of(entity)
+    present = image.client_quotas.get(key, {})
+    parts = [ClientQuotaRecord.Entity(entity_type=kind, entity_name=name) for kind, name in key]
     records: list[ClientQuotaRecord] = []
-    results: dict[QuotaEntity, tuple[Entity, ApiError | None]] = {}
-    for entity, limits in alterations:
-        key = key_of(entity)
-        try:
-            if key in results or len({name for name, _ in limits}) < len(limits):
-                raise invalid_request(f"expected each entity and each of its keys once, got {entity}")
-            changed = changed_limits(writer.image, entity, limits)
-        except ApiError as error:
-            results[key] = (entity, error)
-            continue
-        results[key] = (entity, None)
-        parts = [ClientQuotaRecord.Entity(entity_type=kind, entity_name=name) for kind, name in key]
-        records += [
-            ClientQuotaRecord(entity=parts, key=name, value=limit or 0.0, remove=limit is None)
-            for name, limit in changed.items()
-        ]
-    if not validate_only:
-        writer.commit(records)
-    return list(results.values())
-
-
-def changed_limits(image: Image, entity: Entity, limits: Iterable[tuple[str, float | None]]) -> dict[str, float | None]:
-    """The limits that differ from the current ones. Raises ApiError: INVALID_REQUEST."""
-    keys = keys_for(entity)
-    present = image.client_quotas.get(key_of(entity), {})
-    changed: dict[str, float | None] = {}
     for name, limit in limits:
         if limit is not None:
             check_limit(keys, name, limit)
         if present.get(name) != limit:
-            changed[name] = limit
-    return changed
+            records.append(ClientQuotaRecord(entity=parts, key=name, value=limit or 0.0, remove=limit is None))
+    return records
 
 
 def keys_for(entity: Entity) -> Mapping[str, int | None]:

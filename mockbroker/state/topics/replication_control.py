@@ -13,17 +13,9 @@ from mockbroker.state.brokers.log_dirs import is_cordoned, record_directories
 from mockbroker.state.errors import ApiError, invalid_request
 from mockbroker.state.image import TOPIC_RESOURCE, Image, ImageWriter
 from mockbroker.state.replicas.overrides import override
+from mockbroker.state.topics import placing
 from mockbroker.state.topics.election import ReplicaAssignment
 from mockbroker.state.topics.leader_control import LeaderControl
-from mockbroker.state.topics.placing import (
-    check_assignment,
-    check_in_sync,
-    check_numbers,
-    check_partitions,
-    check_replication_factor,
-    place_partitions,
-    rows_by_hand,
-)
 from mockbroker.state.topics.reassigning import Reassignments
 from mockbroker.state.topics.records import partition_records, topic_records
 from mockbroker.state.topics.topic import (
@@ -120,15 +112,15 @@ class ReplicationControl:
         if diskless and not self.cluster.support.is_kraft:
             raise ApiError(ErrorCode.INVALID_CONFIG, f"topic {name} is diskless, which needs KRaft mode")
         if by_hand:
-            assignment = rows_by_hand(by_hand, partitions, replication_factor)
+            assignment = placing.rows_by_hand(by_hand, partitions, replication_factor)
         if assignment is not None:
             rows = self._rows_by_hand(assignment)
         else:
             if not diskless:
-                check_numbers(partitions, replication_factor)
+                placing.check_numbers(partitions, replication_factor)
             if partitions == -1:
                 partitions = self.cluster.settings["num.partitions"]
-            check_partitions(partitions)
+            placing.check_partitions(partitions)
             rows = [()] * partitions
             if not diskless:
                 rows = self._place(0, partitions, replication_factor, requesting_broker_id, all_have_racks)
@@ -170,7 +162,7 @@ class ReplicationControl:
                 )
             rows = self._rows_by_hand(assignment, like=[topic.partitions[0].replicas])
         else:
-            check_partitions(more)
+            placing.check_partitions(more)
             if not topic.diskless:
                 first, factor = topic.partitions[0].replicas[0], topic.replication_factor
                 rows = self._place(len(topic.partitions), more, factor, first_leader=first)
@@ -358,8 +350,8 @@ class ReplicationControl:
         registered = [broker for broker in registered if not is_cordoned(cluster, broker.id)]
         if replication_factor == -1:
             replication_factor = min(cluster.settings["default.replication.factor"], len(registered))
-        check_replication_factor(replication_factor, len(registered))
-        return place_partitions(
+        placing.check_replication_factor(replication_factor, len(registered))
+        return placing.place_partitions(
             cluster.placer,
             registered,
             first,
@@ -375,14 +367,14 @@ class ReplicationControl:
         return [broker for broker in self.cluster.brokers.values() if broker.registration is not None]
 
     def check_rows(self, rows: Sequence[tuple[int, ...]], like: Sequence[tuple[int, ...]] = ()) -> None:
-        """Check replicas with ``check_assignment``, and that no broker is cordoned (KIP-1066).
+        """Check replicas with ``placing.check_assignment``, and that no broker is cordoned (KIP-1066).
 
         Args:
             like: replicas of other partitions, for the number of replicas.
 
         Raises ApiError: INVALID_REPLICA_ASSIGNMENT.
         """
-        check_assignment([*like, *rows], {broker.id for broker in self.registered()})
+        placing.check_assignment([*like, *rows], {broker.id for broker in self.registered()})
         for broker_id in {one: None for row in rows for one in row}:
             if is_cordoned(self.cluster, broker_id):
                 raise ApiError(
@@ -396,7 +388,7 @@ class ReplicationControl:
         rows = [tuple(row) for row in assignment]
         self.check_rows(rows, like)
         if self.cluster.support.is_kraft:
-            check_in_sync(rows, self.cluster.liveness.online_ids())
+            placing.check_in_sync(rows, self.cluster.liveness.online_ids())
         return rows
 
     def _check_replicas(self, partition: Partition, broker_ids: Iterable[int], what: str) -> str:

@@ -22,7 +22,7 @@ from mockbroker.state.coordinator_shard import CoordinatorShard
 from mockbroker.state.errors import ApiError
 from mockbroker.state.image import Image
 from mockbroker.state.logs.appending import append_marker
-from mockbroker.state.quotas.client_quotas import Alteration, alter_quotas
+from mockbroker.state.quotas.client_quotas import quota_records
 from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC
 from protocol.embedded.metadata_acls import AccessControlEntryRecord, RemoveAccessControlEntryRecord
 from protocol.embedded.metadata_security import RemoveUserScramCredentialRecord, UserScramCredentialRecord
@@ -97,7 +97,8 @@ class DurableImageLife(ImageLife):
 
     @rule(user=users, limit=st.sampled_from([None, 1.0, 2.0]))
     def set_quota(self, user: str | None, limit: float | None) -> None:
-        alter_quotas(self.cluster.writer, [Alteration({"user": user}, [("producer_byte_rate", limit)])])
+        limits = [("producer_byte_rate", limit)]
+        self.cluster.writer.commit(quota_records(self.cluster.image, {"user": user}, limits))
 
     @rule(user=st.sampled_from(["ann", "bob"]), iterations=st.sampled_from([None, 4096, 8192]))
     def set_credential(self, user: str, iterations: int | None) -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from mockbroker.core.simulation import Simulation
 from mockbroker.state.errors import ApiError
-from mockbroker.state.quotas.client_quotas import Alteration, alter_quotas
+from mockbroker.state.quotas.client_quotas import quota_records
 from protocol.apis.classic_group import JoinGroupRequest
 from protocol.apis.fetch import FetchRequest
 from protocol.apis.group_offsets import OffsetCommitRequest, OffsetFetchRequest
@@ -221,10 +221,8 @@ def test_zookeeper_mode_forks_and_is_reset(release):
 
 def test_a_reset_forgets_what_clients_used_of_their_quotas(sim):
     def limited() -> None:
-        ((_, error),) = alter_quotas(
-            sim.cluster.writer, [Alteration({"client-id": "app"}, [("producer_byte_rate", 1000.0)])]
-        )
-        assert error is None
+        limits = [("producer_byte_rate", 1000.0)]
+        sim.cluster.writer.commit(quota_records(sim.cluster.image, {"client-id": "app"}, limits))
 
     def throttle_ms(size: int) -> int:
         partition = ProduceRequest.Topic.Partition(index=0, records=build_batch([Record(value=b"x" * size)]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mockbroker.core.simulation import Simulation
-from mockbroker.state.quotas.client_quotas import Alteration, alter_quotas
+from mockbroker.state.quotas.client_quotas import quota_records
 from mockbroker.state.quotas.usage import Usage
 from protocol.apis.produce import ProduceRequest
 from tests.unit.mockbroker.handlers.records import TOPIC, batch, fetch_request
@@ -23,8 +23,7 @@ def sim() -> Simulation:
 
 
 def limit(sim: Simulation, entity: dict[str, str | None], key: str, rate: float | None = RATE) -> None:
-    ((_, error),) = alter_quotas(sim.cluster.writer, [Alteration(entity, [(key, rate)])])
-    assert error is None
+    sim.cluster.writer.commit(quota_records(sim.cluster.image, entity, [(key, rate)]))
 
 
 def produce(sim: Simulation, size: int, *, client_id: str = "app", index: int = 0) -> int:
