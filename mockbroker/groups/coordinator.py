@@ -107,7 +107,8 @@ class Groups:
             value = shard.value(GroupMetadataKey, group_id)
             records = [one for one in shard.records_of(group_id) if not isinstance(one.key, OffsetCommitKey)]
             if value is None and records:
-                modern = class_of(type(records[0].key))(group_id, self)
+                declared = type(records[0].key).__module__.rpartition(".")[2]
+                modern = load(GROUP_CLASSES[declared])(group_id, self)
                 self.register(modern)
                 modern.restore(records, now_ms)
             else:
@@ -408,9 +409,3 @@ def is_consumer(group: AnyGroup | None) -> TypeGuard[ConsumerGroup]:
 def is_empty_classic(group: AnyGroup) -> bool:
     """True for a classic group without members, which another kind may replace."""
     return isinstance(group, ClassicGroup) and group.state is ClassicGroupState.EMPTY
-
-
-def class_of(key: type) -> type[ModernGroup[Any]]:
-    """The class of groups whose records have keys of this class."""
-    found: type[ModernGroup[Any]] = load(GROUP_CLASSES[key.__module__.rpartition(".")[2]])
-    return found

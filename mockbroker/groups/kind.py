@@ -23,7 +23,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from enum import Enum
 from functools import cache
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar
 
 from mockbroker.parts import merged
 from mockbroker.state.errors import ApiError
@@ -73,6 +73,7 @@ class GroupMember:
     """A member of a group of any kind: a dataclass."""
 
     __slots__ = ()
+    id: str
 
     @classmethod
     def common_with(cls, message: Any) -> list[tuple[str, str]]:
@@ -83,6 +84,9 @@ class GroupMember:
     def message(self, kind: type[Any], **others: Any) -> Any:
         """A record or part of a response of this class, with the fields that the member has too, and others."""
         return kind(**{name: getattr(self, own) for name, own in self.common_with(kind)} | others)
+
+
+Member = TypeVar("Member", bound=GroupMember)
 
 
 @cache
@@ -103,7 +107,7 @@ class GroupTimer(Enum):
 
 
 @dataclass(slots=True, eq=False)
-class CoordinatedGroup:
+class CoordinatedGroup(Generic[Member]):
     """A group of any kind, with its deadlines.
 
     ``kind`` is its GroupType, spelled as Kafka does. ``replaces_empty_classic``: a member may turn a
@@ -117,12 +121,40 @@ class CoordinatedGroup:
     expires_without_offsets: ClassVar[bool] = True
     id: str
     groups: Groups
-    members: dict[str, Any] = field(default_factory=dict)
+    members: dict[str, Member] = field(default_factory=dict)
     static_ids: dict[str, str] = field(default_factory=dict)
 
     @property
     def member_count(self) -> int:
         return len(self.members)
+
+    def member(self, member_id: str) -> Member:
+        """The member with this id. Raises ApiError: UNKNOWN_MEMBER_ID."""
+        member = self.members.get(member_id)
+        if member is None:
+            problem = f"Member {member_id} is not a member of group {self.id}."
+            raise ApiError(ErrorCode.UNKNOWN_MEMBER_ID, problem)
+        return member
+
+    def static_member(self, instance_id: str | None) -> Member | None:
+        """The static member with this instance id, None if there is none."""
+        member_id = None if instance_id is None else self.static_ids.get(instance_id)
+        return None if member_id is None else self.members[member_id]
+
+    def check_member(self, member_id: str, instance_id: str | None) -> Member:
+        """The member with this id, which has the instance id if there is one.
+
+        Raises ApiError: UNKNOWN_MEMBER_ID; FENCED_INSTANCE_ID, another member has the instance id.
+        """
+        if instance_id is None:
+            return self.member(member_id)
+        member = self.static_member(instance_id)
+        if member is None:
+            raise ApiError(ErrorCode.UNKNOWN_MEMBER_ID, f"Instance id {instance_id} is unknown.")
+        if member.id != member_id:
+            problem = f"Static member {member_id} with instance id {instance_id} was fenced by member {member.id}."
+            raise ApiError(ErrorCode.FENCED_INSTANCE_ID, problem)
+        return member
 
     def set_timer(self, timer: GroupTimer, member_id: str, deadline_ms: int) -> None:
         self.groups.timers.set((self.id, timer, member_id), deadline_ms)

@@ -66,6 +66,10 @@ class AppendedMarker(NamedTuple):
     end_offset: int
     result: MarkerResult
 
+    @property
+    def is_replicated(self) -> bool:
+        return self.partition.high_watermark >= self.end_offset
+
 
 @handles(
     AddPartitionsToTxnRequest,
@@ -239,7 +243,8 @@ def write_txn_markers(call: Call, request: WriteTxnMarkersRequest) -> WriteTxnMa
             if of_producer
         ]
     )
-    return when_done(call, response, written, call.now_ms + REQUEST_TIMEOUT_MS, has_marker, time_out)
+    until_ms = call.now_ms + REQUEST_TIMEOUT_MS
+    return when_done(call, response, written, until_ms, lambda _, one: one.is_replicated, time_out)
 
 
 def write_marker(
@@ -280,11 +285,6 @@ def write_marker(
                 partition, marker.producer_id, marker.producer_epoch, committed=marker.transaction_result
             )
         written.append(AppendedMarker(partition, end_offset, result))
-
-
-def has_marker(_call: Call, one: AppendedMarker) -> bool:
-    """True if every in-sync replica has the marker."""
-    return one.partition.high_watermark >= one.end_offset
 
 
 def time_out(one: AppendedMarker) -> None:

@@ -55,7 +55,7 @@ NEW_MEMBER_JOIN_TIMEOUT_MS = 5 * 60 * 1000  # GroupCoordinatorConfig.CLASSIC_GRO
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
-class ClassicGroup(CoordinatedGroup):
+class ClassicGroup(CoordinatedGroup[ClassicGroupMember]):
     """A classic group and its generation; ``members`` are in the order in which they joined.
 
     ``pending`` are the ids of new members that have not yet joined with them,
@@ -70,7 +70,6 @@ class ClassicGroup(CoordinatedGroup):
     protocol_type: str | None = None
     protocol_name: str | None = None
     leader_id: str | None = None
-    members: dict[str, ClassicGroupMember] = field(default_factory=dict)
     pending: set[str] = field(default_factory=set)
     unsynced: set[str] = field(default_factory=set)
     _initial_delay: tuple[int, int] | None = None
@@ -117,7 +116,7 @@ class ClassicGroup(CoordinatedGroup):
                 raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, "a static member cannot join with a dynamic member's id")
             return self._add_member(request, sender, member_id, now_ms)
         if member_id:
-            return self._join_again(request, self.member(member_id, instance_id), now_ms)
+            return self._join_again(request, self.check_member(member_id, instance_id), now_ms)
         member_id = new_member_id(sender.client_id if instance_id is None else instance_id, rng)
         if instance_id is None and sender.version >= MEMBER_ID_REQUIRED_VERSION:
             self.pending.add(member_id)
@@ -280,7 +279,7 @@ class ClassicGroup(CoordinatedGroup):
             member_id = self.static_ids.get(instance_id or "", "")
         if member_id not in self.pending:
             try:
-                self.member(member_id, instance_id)
+                self.check_member(member_id, instance_id)
             except ApiError as error:
                 return ErrorCode(error.code)
         self._remove(member_id)
@@ -301,7 +300,7 @@ class ClassicGroup(CoordinatedGroup):
         names_member = generation >= 0 or bool(member_id) or instance_id is not None
         if (generation < 0 and self.state is ClassicGroupState.EMPTY) or (version is None and not names_member):
             return
-        member = self.member(member_id, instance_id)
+        member = self.check_member(member_id, instance_id)
         self._check_generation(generation)
         if version is not None:
             if self.state is ClassicGroupState.COMPLETING:
@@ -366,20 +365,8 @@ class ClassicGroup(CoordinatedGroup):
         for member_id in self.pending:
             self.cancel_timer(GroupTimer.SESSION, member_id)
 
-    def member(self, member_id: str, instance_id: str | None) -> ClassicGroupMember:
-        """The member with this id.
-
-        Raises ApiError: UNKNOWN_MEMBER_ID; FENCED_INSTANCE_ID if another member has the instance id.
-        """
-        if instance_id is not None and self.static_ids.get(instance_id, member_id) != member_id:
-            raise ApiError(ErrorCode.FENCED_INSTANCE_ID)
-        member = self.members.get(member_id)
-        if member is None or (instance_id is not None and instance_id not in self.static_ids):
-            raise ApiError(ErrorCode.UNKNOWN_MEMBER_ID)
-        return member
-
     def _member_of_generation(self, request: SyncGroupRequest | HeartbeatRequest) -> ClassicGroupMember:
-        member = self.member(request.member_id, request.group_instance_id)
+        member = self.check_member(request.member_id, request.group_instance_id)
         self._check_generation(request.generation_id)
         return member
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from operator import attrgetter
 from random import Random
 from typing import TYPE_CHECKING
@@ -90,7 +91,7 @@ def take_heartbeat(
     owned = None if request.topic_partitions is None else owned_in(request.topic_partitions)
     member_id = request.member_id or new_member_id(rng)
     before = update.member(member_id, instance_id, epoch, lambda member: holds(member.assigned, owned))
-    after = update.subscribe(before, before.after_request(request, sender).in_consumer_protocol())
+    after = update.subscribe(before, replace(before.after_request(request, sender), classic=None))
     after = update.reconcile(after, *update.assign(after), owned)
     update.write(after)
     if new_records:

@@ -36,10 +36,6 @@ class ConsumerMember(ModernMember):
     def is_classic(self) -> bool:
         return self.classic is not None
 
-    def in_consumer_protocol(self) -> Self:
-        """The member after it has sent a heartbeat of the consumer protocol."""
-        return replace(self, classic=None)
-
     @property
     def held(self) -> list[tuple[bytes, int, int]]:
         """The partitions that no other member may have: topic id, partition and the epoch of the assignment."""

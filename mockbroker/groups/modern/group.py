@@ -10,13 +10,12 @@ Kafka 4.4.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any, ClassVar, Generic, cast
 
 from mockbroker.groups.kind import CommitCheck, CoordinatedGroup, GroupTimer
 from mockbroker.groups.modern.members import (
-    JOIN_EPOCH,
     STATIC_LEAVE_EPOCH,
     MemberState,
     ModernMember,
@@ -50,7 +49,7 @@ class RecordTypes:
 
 
 @dataclass(slots=True, eq=False)
-class ModernGroup(CoordinatedGroup, Generic[SomeMember]):
+class ModernGroup(CoordinatedGroup[SomeMember], Generic[SomeMember]):
     """A group whose coordinator assigns.
 
     ``epoch`` increases with each change of members, subscriptions or topics; ``assignment_epoch`` is the one for which
@@ -70,7 +69,6 @@ class ModernGroup(CoordinatedGroup, Generic[SomeMember]):
     metadata_hash: int = 0
     assignment_epoch: int = field(init=False)
     assignment_timestamp_ms: int = 0
-    members: dict[str, SomeMember] = field(default_factory=dict)
     targets: dict[str, Any] = field(default_factory=dict)
     counts: Counts = field(default_factory=dict)
     _metadata_version: int | None = None  # of the topics that the metadata hash was last compared with
@@ -302,72 +300,6 @@ class ModernGroup(CoordinatedGroup, Generic[SomeMember]):
             raise ApiError(ErrorCode.NON_EMPTY_GROUP)
 
     # members
-
-    def member(self, member_id: str) -> SomeMember:
-        """The member with this id. Raises ApiError: UNKNOWN_MEMBER_ID."""
-        member = self.members.get(member_id)
-        if member is None:
-            problem = f"Member {member_id} is not a member of group {self.id}."
-            raise ApiError(ErrorCode.UNKNOWN_MEMBER_ID, problem)
-        return member
-
-    def static_member(self, instance_id: str | None) -> SomeMember | None:
-        """The static member with this instance id, None if there is none."""
-        member_id = None if instance_id is None else self.static_ids.get(instance_id)
-        return None if member_id is None else self.members[member_id]
-
-    def check_member(self, member_id: str, instance_id: str | None) -> SomeMember:
-        """The member with this id, which has the instance id if there is one.
-
-        Raises ApiError: UNKNOWN_MEMBER_ID; FENCED_INSTANCE_ID, another member has the instance id.
-        """
-        if instance_id is None:
-            return self.member(member_id)
-        member = self.static_member(instance_id)
-        if member is None:
-            raise ApiError(ErrorCode.UNKNOWN_MEMBER_ID, f"Instance id {instance_id} is unknown.")
-        if member.id != member_id:
-            problem = f"Static member {member_id} with instance id {instance_id} was fenced by member {member.id}."
-            raise ApiError(ErrorCode.FENCED_INSTANCE_ID, problem)
-        return member
-
-    def member_of(
-        self, member_id: str, instance_id: str | None, epoch: int, holds: Callable[[SomeMember], bool]
-    ) -> tuple[SomeMember, SomeMember | None]:
-        """The member that sends a heartbeat, a new one if it joins; and the static member that it has to replace.
-
-        Args:
-            holds: returns True if the member has all that it claims to own, so that its previous epoch is valid too.
-
-        Raises ApiError: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, FENCED_MEMBER_EPOCH; UNRELEASED_INSTANCE_ID while the
-            static member is in the group.
-        """
-        if epoch == JOIN_EPOCH:
-            existing = self.static_member(instance_id)
-            if existing is None:
-                return self.member_or_new(member_id), None
-            if not existing.is_classic and existing.epoch != STATIC_LEAVE_EPOCH:
-                problem = (
-                    f"Static member {member_id} with instance id {instance_id} cannot join the group because the"
-                    f" instance id is owned by {existing.id} member."
-                )
-                raise ApiError(ErrorCode.UNRELEASED_INSTANCE_ID, problem)
-            return existing, existing
-        member = self.check_member(member_id, instance_id)
-        if epoch == member.epoch or (epoch < member.epoch and epoch == member.previous_epoch and holds(member)):
-            return member, None
-        size = "greater" if epoch > member.epoch else "smaller"
-        problem = (
-            f"The {self.kind} group member has a {size} member epoch ({epoch}) than the one known by the group"
-            f" coordinator ({member.epoch}). The member must abandon all its partitions and rejoin."
-        )
-        raise ApiError(ErrorCode.FENCED_MEMBER_EPOCH, problem)
-
-    def replace_member(self, existing: SomeMember, member_id: str, written: list[CoordinatorRecord]) -> SomeMember:
-        """Replace a static member that has returned: the new member has another id and the same state."""
-        member = replace(existing, id=member_id, epoch=JOIN_EPOCH, previous_epoch=0)
-        written += [*self.no_member(existing.id), *self.member_records(member, self.target_of(existing.id))]
-        return member
 
     def leave(self, member_id: str, instance_id: str | None, epoch: int, now_ms: int) -> None:
         """Remove a member that leaves (epoch -1), or mark a static one as temporarily absent (-2).

@@ -6,12 +6,14 @@ Source: GroupMetadataManager and GroupCoordinatorService, Apache Kafka 4.4.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any, Generic
 
 from mockbroker.groups.modern.group import ModernGroup
-from mockbroker.groups.modern.members import JOIN_EPOCH, SomeMember
+from mockbroker.groups.modern.members import JOIN_EPOCH, STATIC_LEAVE_EPOCH, SomeMember
 from mockbroker.state.coordinator_shard import CoordinatorRecord
-from mockbroker.state.errors import invalid_request
+from mockbroker.state.errors import ApiError, invalid_request
+from protocol.error_codes import ErrorCode
 
 
 class MemberUpdate(Generic[SomeMember]):
@@ -29,14 +31,42 @@ class MemberUpdate(Generic[SomeMember]):
     def member(
         self, member_id: str, instance_id: str | None, epoch: int, holds: Callable[[SomeMember], bool]
     ) -> SomeMember:
-        """The member before the request. Raises ApiError: those of ``ModernGroup.member_of``."""
-        member, replaced = self.group.member_of(member_id, instance_id, epoch, holds)
-        return member if replaced is None else self.replacing(replaced, member_id)
+        """The member before the request, a new one if it joins.
+
+        Args:
+            holds: returns True if the member has all that it claims to own, so that its previous epoch is valid too.
+
+        Raises ApiError: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, FENCED_MEMBER_EPOCH; UNRELEASED_INSTANCE_ID while the
+            static member is in the group.
+        """
+        group = self.group
+        if epoch == JOIN_EPOCH:
+            existing = group.static_member(instance_id)
+            if existing is None:
+                return group.member_or_new(member_id)
+            if not existing.is_classic and existing.epoch != STATIC_LEAVE_EPOCH:
+                problem = (
+                    f"Static member {member_id} with instance id {instance_id} cannot join the group because the"
+                    f" instance id is owned by {existing.id} member."
+                )
+                raise ApiError(ErrorCode.UNRELEASED_INSTANCE_ID, problem)
+            return self.replacing(existing, member_id)
+        member = group.check_member(member_id, instance_id)
+        if epoch == member.epoch or (epoch < member.epoch and epoch == member.previous_epoch and holds(member)):
+            return member
+        size = "greater" if epoch > member.epoch else "smaller"
+        problem = (
+            f"The {group.kind} group member has a {size} member epoch ({epoch}) than the one known by the group"
+            f" coordinator ({member.epoch}). The member must abandon all its partitions and rejoin."
+        )
+        raise ApiError(ErrorCode.FENCED_MEMBER_EPOCH, problem)
 
     def replacing(self, existing: SomeMember, member_id: str) -> SomeMember:
-        """A member that takes the place of a static one."""
-        self.replaced = existing
-        return self.group.replace_member(existing, member_id, self.records)
+        """A member that takes the place of a static one: it has another id and the same state."""
+        self.replaced, group = existing, self.group
+        member = replace(existing, id=member_id, epoch=JOIN_EPOCH, previous_epoch=0)
+        self.records += [*group.no_member(existing.id), *group.member_records(member, group.target_of(existing.id))]
+        return member
 
     def members_and_targets(self, after: SomeMember) -> tuple[dict[str, SomeMember], dict[str, Any]]:
         """The group's members and targets with this member, which has the target of the one that it replaces."""

@@ -108,7 +108,3 @@ class ShareSessions(dict[SessionKey, ShareSession]):
     def connection_closed(self, connection: int) -> SessionKey | None:
         """The key of the session that was opened last on a closed connection, even if that session has ended."""
         return self._of_connection.pop(connection, None)
-
-    def has_members(self, group_id: str) -> bool:
-        """True if a member of the group has a session."""
-        return any(key[0] == group_id for key in self)

@@ -168,7 +168,7 @@ class SharePartitions:
         if session is not None and session.connection == connection:
             self.end_session(broker_id, opened)
         group_id = opened[0]
-        if not sessions.has_members(group_id):
+        if all(key[0] != group_id for key in sessions):
             self._fence_all(lambda one: one.key.group_id == group_id and one.leader == broker_id)
 
     # other events

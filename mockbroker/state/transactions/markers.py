@@ -75,8 +75,8 @@ class Markers:
         if written is None or written.leader_epoch != partition.leader_epoch:
             if not self._reaches_leader(transactional_id, partition):
                 return False
+            topics = self.cluster.internal_topics
             if key[0] == OFFSETS_TOPIC:
-                topics = self.cluster.internal_topics
                 topics.end_transaction(partition, value.producer_id, value.producer_epoch, committed=committed)
                 if not topics.is_encoded(partition):
                     return True
@@ -87,7 +87,7 @@ class Markers:
                     committed=committed,
                     producer_id=value.producer_id,
                     producer_epoch=value.producer_epoch,
-                    coordinator_epoch=self._epoch_of(transactional_id),
+                    coordinator_epoch=topics.partition_of(TRANSACTIONS_TOPIC, transactional_id).leader_epoch,
                     transaction_version=value.client_transaction_version,
                 )
             except ApiError as error:
@@ -96,10 +96,6 @@ class Markers:
             written = missing[key] = WrittenMarker(end_offset, partition.leader_epoch)
             self.cluster.replication.appended(partition, now_ms)
         return partition.high_watermark >= written.end_offset
-
-    def _epoch_of(self, transactional_id: str) -> int:
-        """The coordinator's epoch: the leader epoch of the transactional id's partition."""
-        return self.cluster.internal_topics.partition_of(TRANSACTIONS_TOPIC, transactional_id).leader_epoch
 
     def _reaches_leader(self, transactional_id: str, partition: Partition) -> bool:
         """True if the coordinator reaches a partition's leader, and the leader accepts writes with acks=all."""
