@@ -23,7 +23,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from enum import Enum
 from functools import cache
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 
 from mockbroker.parts import merged
 from mockbroker.state.errors import ApiError
@@ -80,6 +80,13 @@ class GroupMember:
         """The fields of a class of messages that members have too, with the name of each in the member."""
         own: Any = cls
         return common_fields(own, message)
+
+    @classmethod
+    def like(cls, other: GroupMember, **others: Any) -> Self:
+        """A member of this class with the fields that a member of another class has too, and others."""
+        classes: Any = (cls, other)
+        own, known = ({one.name for one in fields(one_class)} for one_class in classes)
+        return cls(**{name: getattr(other, name) for name in own & known} | others)
 
     def message(self, kind: type[Any], **others: Any) -> Any:
         """A record or part of a response of this class, with the fields that the member has too, and others."""

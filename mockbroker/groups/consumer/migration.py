@@ -100,15 +100,11 @@ def upgraded_member(one: ClassicGroupMember, protocol_name: str, epoch: int, ass
     if protocol_name not in one.protocol_names():
         raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
     subscription = read_versioned(ConsumerProtocolSubscription, one.metadata(protocol_name), trailing="ignore")
-    return ConsumerMember(
-        id=one.id,
+    return ConsumerMember.like(
+        one,
         epoch=epoch,
         previous_epoch=epoch,
-        instance_id=one.instance_id,
         rack=subscription.rack_id or None,
-        rebalance_timeout_ms=one.rebalance_timeout_ms,
-        client_id=one.client_id,
-        client_host=one.client_host,
         topics=frozenset(subscription.topics),
         assigned={topic_id: dict.fromkeys(partitions, epoch) for topic_id, partitions in assigned.items()},
         classic=classic_metadata(one.session_timeout_ms, one.protocols),
@@ -224,14 +220,11 @@ def downgrade(
 def classic_member(member: ConsumerMember) -> ClassicGroupMember:
     """A member of the classic protocol in the form of a classic group."""
     assert member.classic is not None
-    return ClassicGroupMember(
-        member.id,
-        member.instance_id,
-        member.client_id,
-        member.client_host,
-        member.classic.session_timeout_ms,
-        member.rebalance_timeout_ms,
-        [JoinGroupRequest.Protocol(name=one.name, metadata=one.metadata) for one in member.classic.supported_protocols],
+    supported = member.classic.supported_protocols
+    return ClassicGroupMember.like(
+        member,
+        session_timeout_ms=member.classic.session_timeout_ms,
+        protocols=[JoinGroupRequest.Protocol(name=one.name, metadata=one.metadata) for one in supported],
     )
 
 

@@ -185,7 +185,6 @@ class Transactions:
             TransactionState.ONGOING,
             now_ms,
             partitions=known.union(partitions),
-            transaction_start_timestamp_ms=value.transaction_start_timestamp_ms if is_open else self._wall_ms(now_ms),
             client_transaction_version=client_version,
         )
 
@@ -381,7 +380,6 @@ class Transactions:
             producer_id=producer_id,
             producer_epoch=epoch,
             transaction_timeout_ms=timeout_ms,
-            transaction_start_timestamp_ms=-1,
         )
         last_epochs[transactional_id] = last_epoch
         return (producer_id, epoch)
@@ -420,7 +418,6 @@ class Transactions:
             next_id = self._new_id(
                 broker or self.cluster.internal_topics.coordinator(transactional_id, TRANSACTIONS_TOPIC)
             )
-        is_open = value.transaction_status == TransactionState.ONGOING
         decided = self._decide(
             transactional_id,
             value,
@@ -429,7 +426,6 @@ class Transactions:
             client_transaction_version=BUMP,
             producer_epoch=min(known_epoch + 1, MAX_EPOCH),
             next_producer_id=next_id,
-            transaction_start_timestamp_ms=value.transaction_start_timestamp_ms if is_open else self._wall_ms(now_ms),
         )
         self.cluster.producers.last_epochs[transactional_id] = known_epoch
         return decided

@@ -125,7 +125,9 @@ def after(value: TransactionLogValue, state: TransactionState, now_ms: int, **ch
     if partitions is not None:
         changes["transaction_partitions"] = as_topics(partitions)
     if state is TransactionState.EMPTY:
-        changes["transaction_partitions"] = None
+        changes |= {"transaction_partitions": None, "transaction_start_timestamp_ms": NO_TIME}
+    elif value.transaction_status in NO_TRANSACTION:  # it begins, if only to be aborted
+        changes["transaction_start_timestamp_ms"] = now_ms
     message: Any = value
     replaced: TransactionLogValue = structs.replace(
         message,
