@@ -37,7 +37,7 @@ from protocol.apis.share_fetch import (
 )
 from protocol.error_codes import ErrorCode
 
-READ_COMMITTED = "read_committed"
+READ_COMMITTED, LOCK_DURATION = "read_committed", "share.record.lock.duration.ms"
 ACQUIRE_MODES = (0, 1)
 
 if TYPE_CHECKING:
@@ -191,9 +191,7 @@ def respond(
     outcomes: Outcomes,
 ) -> ShareFetchResponse:
     """The response, with the outcomes of acknowledgements; within a session it omits partitions without news."""
-    response = ShareFetchResponse(
-        acquisition_lock_timeout_ms=share_of(call.cluster).limits(group_id).record_lock_duration_ms
-    )
+    response = ShareFetchResponse(acquisition_lock_timeout_ms=call.cluster.configs.group(group_id, LOCK_DURATION))
     leaders: list[int] = []
     included: dict[TopicIndex, PartitionEntry] = {}
     if session is not None and session.epoch != (1 if epoch == MAX_EPOCH else epoch + 1):
@@ -291,7 +289,7 @@ def share_acknowledge(call: Call, request: ShareAcknowledgeRequest) -> ShareAckn
         if outcome.code in LEADER_MOVED:
             add_leader(call, one, entry, leaders)
     return ShareAcknowledgeResponse(
-        acquisition_lock_timeout_ms=share.limits(group_id).record_lock_duration_ms,
+        acquisition_lock_timeout_ms=call.cluster.configs.group(group_id, LOCK_DURATION),
         responses=by_topic(ShareAcknowledgeResponse.Topic, entries),
         node_endpoints=node_endpoints(call, leaders, ShareAcknowledgeResponse.NodeEndpoint),
     )

@@ -63,7 +63,7 @@ class RecordChanges:
     def change(self, first_offset: int, last_offset: int, state: InFlightState, to: RecordState) -> None:
         """Release records from their member, in another state."""
         partition, before = self.partition, state.copy()
-        state.release(to, partition.limits().max_delivery_count)
+        state.release(to, partition.config("share.delivery.count.limit"))
         completed = partition.records_from_start(first_offset, last_offset) if state.state.is_terminal else 0
         partition.delivery_complete_count += completed
         batch = state_batch(first_offset, last_offset, state.state, state.delivery_count)
@@ -207,7 +207,7 @@ def take(
     """Change the state of a member's records, or renew their lock. Raises ApiError: INVALID_RECORD_STATE."""
     if acknowledge_type != RENEW:
         changes.change(first_offset, last_offset, state, STATE_OF_TYPE[acknowledge_type])
-    elif changes.partition.limits().may_renew:
+    elif changes.partition.config("share.renew.acknowledge.enable"):
         state.lock_until_ms = changes.partition.lock_until(now_ms)
     else:
         raise invalid_state("Renewing acquisition locks is not enabled for the group.")

@@ -79,7 +79,8 @@ class _Acquisition:
         self.first_base, self.last_offset = log_batches[0].base_offset, log_batches[-1].last_offset
         self.acquired: list[Acquired] = []
         self.count = 0
-        self.left = min(request.max_records, partition.limits().max_in_flight_records - partition.in_flight_records)
+        max_in_flight: int = partition.config("share.partition.max.record.locks")
+        self.left = min(request.max_records, max_in_flight - partition.in_flight_records)
         if self.left <= 0 and fetch_offset <= partition.end_offset:  # at the limit of records in flight
             self.left = min(request.max_records, partition.end_offset - fetch_offset + 1)
             self.last_offset = min(self.last_offset, partition.end_offset)
@@ -192,12 +193,12 @@ class _Acquisition:
             is_requested = batch.by_offset is None or self.first_base <= first <= last <= self.last_offset
             if is_requested and state.state is AVAILABLE:
                 most = max(most, state.delivery_count)
-        return most >= throttled_deliveries(self.partition.limits().max_delivery_count)
+        return most >= throttled_deliveries(self.partition.config("share.delivery.count.limit"))
 
     def _acquire_part(self, batch: InFlightBatch) -> list[Acquired]:
         """Acquire available records of a batch, offset by offset."""
         partition, request = self.partition, self.request
-        limit = partition.limits().max_delivery_count
+        limit: int = partition.config("share.delivery.count.limit")
         throttled = throttled_deliveries(limit)
         states = batch.split()
         most: int | None = None

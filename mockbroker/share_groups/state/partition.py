@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from mockbroker.share_groups.share_states import NO_OFFSET, SharePartitionKey
 from mockbroker.share_groups.state.in_flight import (
@@ -21,15 +21,6 @@ from mockbroker.share_groups.state.in_flight import (
     RecordState,
 )
 from protocol.embedded.share_state_log import StateBatch
-
-
-class ShareLimits(NamedTuple):
-    """The configs of a group that its share partitions use."""
-
-    record_lock_duration_ms: int
-    max_delivery_count: int
-    max_in_flight_records: int
-    may_renew: bool
 
 
 class GapWindow(NamedTuple):
@@ -50,7 +41,7 @@ class SharePartition:
     next one to acquire if nothing is in flight. ``delivery_complete_count`` counts complete deliveries after the start.
 
     Args:
-        limits: returns the current configs of the group.
+        config: returns the current value of one of the group's configs.
         persist: persists batches and the fields below at the share coordinator; raises ApiError.
         on_lock: called with the time at which locks expire.
     """
@@ -58,7 +49,7 @@ class SharePartition:
     key: SharePartitionKey
     leader: int
     leader_epoch: int
-    limits: Callable[[], ShareLimits]
+    config: Callable[[str], Any]
     persist: Callable[[SharePartition, list[StateBatch]], None]
     on_lock: Callable[[SharePartition, int], None]
     state_epoch: int = 0
@@ -108,7 +99,8 @@ class SharePartition:
         """True if a member may acquire records: before the end, or new ones within the limit of records in flight."""
         if self.next_fetch_offset() != self.end_offset + 1:
             return True
-        return self.in_flight_records < self.limits().max_in_flight_records
+        limit: int = self.config("share.partition.max.record.locks")
+        return self.in_flight_records < limit
 
     def next_fetch_offset(self) -> int:
         """The next offset to read: the first available record, or the one after all acquired records."""
@@ -139,7 +131,7 @@ class SharePartition:
 
     def lock_until(self, now_ms: int) -> int:
         """The time at which a lock acquired now expires; calls ``on_lock`` if no earlier call covers it."""
-        until_ms = now_ms + self.limits().record_lock_duration_ms
+        until_ms: int = now_ms + self.config("share.record.lock.duration.ms")
         if self._locked_until_ms is None or until_ms < self._locked_until_ms:
             self.locked_until(until_ms)
         return until_ms

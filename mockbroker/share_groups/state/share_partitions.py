@@ -11,13 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
 from mockbroker.handlers.list_offsets import first_record_since
 from mockbroker.share_groups.share_states import NO_OFFSET, SharePartitionKey
 from mockbroker.share_groups.state.acknowledging import release, release_expired
 from mockbroker.share_groups.state.coordinator import ShareCoordinator
-from mockbroker.share_groups.state.partition import ShareLimits, SharePartition
+from mockbroker.share_groups.state.partition import SharePartition
 from mockbroker.share_groups.state.sessions import SessionKey, ShareSession, ShareSessions
 from mockbroker.state.configs.validators import DURATION
 from mockbroker.state.errors import ApiError
@@ -83,16 +84,6 @@ class SharePartitions:
                 shown.append((topic_state.name, index, start_offset, lag))
         return sorted(shown, key=lambda one: one[:2])
 
-    def limits(self, group_id: str) -> ShareLimits:
-        """The current configs of a group."""
-        value = self.cluster.configs.group
-        return ShareLimits(
-            value(group_id, "share.record.lock.duration.ms"),
-            value(group_id, "share.delivery.count.limit"),
-            value(group_id, "share.partition.max.record.locks"),
-            value(group_id, "share.renew.acknowledge.enable"),
-        )
-
     def get(self, key: SharePartitionKey) -> SharePartition | None:
         """A running share partition, None if it does not run."""
         return self._running.get(key)
@@ -109,7 +100,7 @@ class SharePartitions:
             key,
             partition.leader,
             partition.leader_epoch,
-            lambda: self.limits(key.group_id),
+            partial(self.cluster.configs.group, key.group_id),
             self._persist,
             lambda one, until_ms: self._timers.set(one.key, until_ms),
         )
