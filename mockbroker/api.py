@@ -8,6 +8,7 @@ are known before, from the table of releases and the names of the modules.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
@@ -160,10 +161,12 @@ def api_of(api_key: int) -> Api | None:
     return api
 
 
-def handler_of(api_key: int) -> Handler | None:
-    """The handler of an API key; None for an API that is not served."""
+@cache
+def served_api(api_key: int) -> Api:
+    """The API of a key that the cluster serves."""
     api = api_of(api_key)
-    return None if api is None else api.handler
+    assert api is not None, api_key
+    return api
 
 
 def served_versions(cluster: Cluster, broker_id: int) -> Mapping[int, tuple[int, int]]:

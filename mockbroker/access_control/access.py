@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from mockbroker.access_control.authorizer import PrincipalAccess
-from mockbroker.api import OPERATIONS, Api, api_of
+from mockbroker.api import OPERATIONS, served_api
 from mockbroker.call import Call, Verdict, Wait
 from mockbroker.core.faults.errors import PARTLY, hand_over, inject_error, with_field
 from mockbroker.core.faults.matching import Hit
@@ -29,16 +29,9 @@ ID_FAILED = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
 Refusal = Verdict | Wait | None
 
 
-def served_api(call: Call) -> Api:
-    """The API of a call that has passed the stage of versions."""
-    api = api_of(call.api_key)
-    assert api is not None, call.api_key
-    return api
-
-
 def check_needs(call: Call, access: PrincipalAccess) -> Refusal:
     """Refuse a client that lacks an operation that the API needs, in Kafka's order."""
-    needs = served_api(call).access
+    needs = served_api(call.api_key).access
     verdict = None
     if needs.cluster:
         verdict = check_cluster(call, access, *(OPERATIONS[one] for one in (needs.cluster, needs.or_cluster) if one))
@@ -64,7 +57,8 @@ def check_cluster(call: Call, access: PrincipalAccess, *operations: int) -> Refu
     """Refuse a client that has none of these operations on the cluster."""
     if any(map(access.may_cluster, operations)):
         return None
-    return refuse_all(call, CLUSTER_FAILED, CLUSTER_FAILED.meaning if served_api(call).access.in_words else None)
+    in_words = served_api(call.api_key).access.in_words
+    return refuse_all(call, CLUSTER_FAILED, CLUSTER_FAILED.meaning if in_words else None)
 
 
 def check_transactional_id(
@@ -79,7 +73,7 @@ def check_groups(call: Call, access: PrincipalAccess, operation: int) -> Refusal
     denied = tuple(name for name in subjects_of(call).groups if not access.may_group(operation, name))
     if not denied:
         return None
-    if names_in(served_api(call).request, call.version).group:
+    if names_in(served_api(call.api_key).request, call.version).group:
         return refuse_all(call, GROUP_FAILED)
     return refuse_part(call, GROUP_FAILED, Hit(groups=denied))
 
@@ -123,7 +117,7 @@ def split(
         after_checks: the handler sees the request even if nothing is left of it; an error of the whole answer, such as
             that of the group, replaces those of elements.
     """
-    api, request = served_api(call), call.request
+    api, request = served_api(call.api_key), call.request
     answered = api.parts(call.version)[0].answered
     rest: list[Any] = []
     entries: list[Any] = []

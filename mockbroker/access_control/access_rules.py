@@ -27,11 +27,11 @@ from mockbroker.access_control.access import (
     denied_topics,
     refuse_all,
     refuse_part,
-    served_api,
     split,
     unless,
 )
 from mockbroker.access_control.authorizer import PrincipalAccess, access_of
+from mockbroker.api import served_api
 from mockbroker.call import Call, Verdict
 from mockbroker.core.faults.errors import hand_over
 from mockbroker.core.faults.matching import Hit
@@ -148,7 +148,7 @@ def list_offsets(call: Call, access: PrincipalAccess) -> Refusal:
 def metadata(call: Call, access: PrincipalAccess) -> None:
     """A request for all topics lists those with Describe; creating a topic needs Create on it or the cluster."""
     subjects, request = subjects_of(call), call.request
-    entry = served_api(call).response.Topic
+    entry = served_api(call.api_key).response.Topic
     failed: dict[Any, Any] = {}
     rest: list[Any] = []
     if subjects.all_topics:

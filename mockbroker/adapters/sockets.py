@@ -304,7 +304,8 @@ class ClientProtocol(asyncio.BaseProtocol):
         """
         connection = self.connection
         if not self._is_unwritten:
-            self._write_all(connection.take_output())
+            for piece in connection.take_output():
+                self._write(piece)
             if connection.is_held and not self._runs_soon and not self._is_unwritten:
                 self._runs_soon = True
                 asyncio.get_running_loop().call_soon(self._go_on)
@@ -314,10 +315,6 @@ class ClientProtocol(asyncio.BaseProtocol):
             self.close(linger=False)
         elif self.may_read() is not self._reads:
             self._read_or_not()
-
-    def _write_all(self, pieces: list[bytes]) -> None:
-        for piece in pieces:
-            self._write(piece)
 
     def _write(self, data: bytes) -> None:
         self.transport.write(data)

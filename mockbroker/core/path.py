@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from msgspec.structs import replace
 
-from mockbroker.api import handler_of
+from mockbroker.api import served_api
 from mockbroker.call import Call, Ending, Outcome, Verdict, Wait
 from mockbroker.core.purgatory import Purgatory
 from mockbroker.core.response_cache import METADATA, START, ResponseCache
@@ -284,10 +284,8 @@ class CallPath:
             request = call.request
         except ProtocolError as error:
             return Verdict(closes=str(error))
-        handler = handler_of(call.api_key)
-        assert handler is not None, call.api_key
         try:
-            return verdict_of(handler(call, request))
+            return verdict_of(served_api(call.api_key).handler(call, request))
         except Exception as error:  # noqa: BLE001 - a handler that fails costs one call, not the cluster
             return self._failed(call, error)
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from mockbroker.api import Api, Errors, RequestError, api_of
+from mockbroker.api import Api, Errors, RequestError, served_api
 from mockbroker.api_parts import Level, error_field, fields_of
 from mockbroker.call import Call
 from mockbroker.state.errors import ApiError
@@ -33,8 +33,7 @@ def error_response(request: Any, version: int, error: Exception) -> Any:
     >>> error_response(ListGroupsRequest(), 4, ApiError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS))
     ListGroupsResponse(error_code=14)
     """
-    api = api_of(type(request).api_key)
-    assert api is not None, type(request).name
+    api = served_api(type(request).api_key)
     found, answer = request_error(error), api.response()
     if error_field(api.response, version):
         fail(answer, version, api.errors, found)
@@ -70,8 +69,7 @@ def answer_parts(call: Call, request: Any, response_class: type[Response], answe
             becomes the part's error. ``elements`` are the elements of the request's lists that lead to the part: a
             topic and a partition, or a group.
     """
-    api = api_of(call.api_key)
-    assert api is not None, call.api_key
+    api = served_api(call.api_key)
     levels, errors = api.parts(call.version), api.errors
 
     def complete(entry: Any, *elements: Any) -> None:

@@ -23,7 +23,7 @@ def test_an_api_without_a_handler_is_none():
 @pytest.mark.parametrize(
     ("request_class", "access", "errors", "sentence"),
     [
-        (DescribeLogDirsRequest, Needs(cluster="Descrbe"), Errors(), "DescribeLogDirs: expected one of Read, Write"),
+        (DescribeLogDirsRequest, Needs(cluster="Descrbe"), Errors(), "DescribeLogDirs: expected one of All, Read"),
         (
             IncrementalAlterConfigsRequest,
             Needs(),

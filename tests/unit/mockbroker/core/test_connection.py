@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import logging
 import weakref
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -191,7 +192,7 @@ def test_a_handler_that_fails_is_an_unknown_server_error_to_its_own_client(sim, 
     def broken(call: Any, request: Any) -> None:
         raise ZeroDivisionError("a bug")
 
-    monkeypatch.setattr("mockbroker.core.path.handler_of", lambda api_key: broken)
+    monkeypatch.setattr("mockbroker.core.path.served_api", lambda api_key: SimpleNamespace(handler=broken))
     assert client.ask(METADATA, 13).error_code == ErrorCode.UNKNOWN_SERVER_ERROR
     monkeypatch.undo()
     assert [record.exc_info is not None for record in caplog.records] == [True]

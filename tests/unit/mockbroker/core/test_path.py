@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -143,7 +144,7 @@ def test_what_a_handler_raises_unforeseen_is_an_unknown_server_error_and_a_trace
 
     client = Client(sim)
     with monkeypatch.context() as patched:
-        patched.setattr("mockbroker.core.path.handler_of", lambda api_key: broken)
+        patched.setattr("mockbroker.core.path.served_api", lambda api_key: SimpleNamespace(handler=broken))
         response = client.ask(FetchRequest(), 12)
     assert response.error_code == ErrorCode.UNKNOWN_SERVER_ERROR
     assert client.connection.closed is None
@@ -154,7 +155,7 @@ def test_what_a_simulated_request_runs_into_is_raised(sim, monkeypatch):
     def broken(call: Call, request: Any) -> None:
         raise ZeroDivisionError("a bug")
 
-    monkeypatch.setattr("mockbroker.core.path.handler_of", lambda api_key: broken)
+    monkeypatch.setattr("mockbroker.core.path.served_api", lambda api_key: SimpleNamespace(handler=broken))
     with pytest.raises(ZeroDivisionError):
         sim.ask(DescribeTopicPartitionsRequest())
     monkeypatch.undo()
@@ -169,7 +170,7 @@ def test_a_handler_that_fails_costs_only_its_own_call(sim, monkeypatch, outcomes
 
     client = Client(sim)
     with monkeypatch.context() as patched:
-        patched.setattr("mockbroker.core.path.handler_of", lambda api_key: fails_later)
+        patched.setattr("mockbroker.core.path.served_api", lambda api_key: SimpleNamespace(handler=fails_later))
         patched.setattr("mockbroker.core.path.error_response", lambda request, version, error: None)
         client.write(client.frame(fetch_request(), 12))
         sim.advance(ms=100)

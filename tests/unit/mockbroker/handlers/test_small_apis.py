@@ -6,7 +6,7 @@ import pytest
 from msgspec import structs
 
 import protocol
-from mockbroker.api import SERVED, handler_of
+from mockbroker.api import SERVED, api_of
 from mockbroker.handlers.api_versions import TELEMETRY_KEYS
 from protocol.apis.api_versions import ApiVersionsRequest
 from protocol.apis.cluster import DescribeClusterRequest
@@ -34,8 +34,8 @@ def test_every_version_of_every_api_with_a_handler_is_advertised(sim):
     shown = {one.api_key: (one.min_version, one.max_version) for one in sim.ask(NAMED).api_keys}
     assert sorted(shown) == sorted(ADVERTISED)
     assert (shown[0], shown[1], shown[3], shown[75]) == ((0, 13), (0, 18), (0, 14), (0, 1))
-    assert all(handler_of(api_key) is not None for api_key in shown)
-    assert handler_of(4) is None
+    assert all(api_of(api_key) is not None for api_key in shown)
+    assert api_of(4) is None
 
 
 @pytest.mark.share_groups
