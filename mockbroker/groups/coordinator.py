@@ -77,7 +77,7 @@ class Groups:
         cluster = self.cluster
         self.notify = cluster.notify
         self.timers = cluster.timers.subsystem(
-            "groups", self._on_timer, runs=lambda: bool(cluster.liveness.online_brokers())
+            "groups", self._on_timer, runs=lambda: bool(cluster.liveness.online_brokers)
         )
         self.topics = GroupTopics(
             cluster.topics,

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from mockbroker.api import Errors, Needs, handles
 from mockbroker.call import Call, Wait
+from mockbroker.handlers.error_responses import reported
 from mockbroker.handlers.leadership import find_partition, served_by, when_done
 from mockbroker.state.errors import ApiError
 from mockbroker.state.topics.topic import Partition
@@ -50,13 +51,10 @@ def delete_records(call: Call, request: DeleteRecordsRequest) -> DeleteRecordsRe
     for name, offsets in wanted.items():
         entries = []
         for index, offset in offsets.items():
-            entry = PartitionResponse(partition_index=index)
-            try:
-                deletion = delete(call, name, index, offset, entry)
-                done.append(deletion)
-            except ApiError as error:
-                entry.error_code, entry.low_watermark = int(error.code), UNKNOWN_OFFSET
+            entry = PartitionResponse(partition_index=index, low_watermark=UNKNOWN_OFFSET)
             entries.append(entry)
+            with reported(entry):
+                done.append(delete(call, name, index, offset, entry))
         if entries:
             response.topics.append(DeleteRecordsResponse.Topic(name=name, partitions=entries))
     late = []
@@ -97,13 +95,13 @@ def has_followed(call: Call, one: Deletion) -> bool:
     elif not partition.topic.diskless and partition.leader != call.broker.id:
         entry.low_watermark, entry.error_code = UNKNOWN_OFFSET, ErrorCode.NOT_LEADER_OR_FOLLOWER
     else:
-        return not call.cluster.replication.is_held_up(partition, call.cluster.liveness.online_ids())
+        return not call.cluster.replication.is_held_up(partition, call.cluster.liveness.online_ids)
     return True
 
 
 def has_followers(call: Call, partition: Partition) -> bool:
     """True if the partition has followers that are up, which must move the start too."""
-    online = call.cluster.liveness.online_ids()
+    online = call.cluster.liveness.online_ids
     return not partition.topic.diskless and any(one in online for one in partition.replicas if one != partition.leader)
 
 

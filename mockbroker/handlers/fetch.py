@@ -470,7 +470,7 @@ def near_replica(call: Call, partition: Partition, rack: str, fetch_offset: int)
     if partition.leader != call.broker.id:
         return None
     cluster = call.cluster
-    racks = cluster.liveness.rack_by_online_broker()
+    racks = cluster.liveness.rack_by_online_broker
     return preferred_replica(partition, rack, fetch_offset, racks, cluster.replication, cluster.selector)
 
 

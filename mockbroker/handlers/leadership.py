@@ -180,7 +180,7 @@ def client_of(call: Call, rack_id: str | None = None) -> DisklessClient:
     """The calling client, and the brokers that this one knows; ``rack_id`` is that of its request."""
     session, cluster = call.session, call.cluster
     rack = cluster.diskless.rack(rack_id, session.client_id, session.listener_rack, session.racks)
-    brokers = cluster.liveness.for_diskless()
+    brokers = cluster.liveness.for_diskless
     if not call.view.is_shared:
         brokers = DisklessBrokers([(one.id, one.rack) for one in call.view.live_brokers()], brokers.known)
     return DisklessClient(brokers, rack, session.client_id, cluster.liveness.rotation(rack))
@@ -220,4 +220,4 @@ def diskless_leader(call: Call, partition: Partition) -> int:
 def preferred_reader(call: Call, rack: str) -> int | None:
     """The preferred read replica for this rack, None for this broker."""
     cluster = call.cluster
-    return cluster.diskless.preferred(cluster.liveness.for_diskless(), call.broker.id, rack)
+    return cluster.diskless.preferred(cluster.liveness.for_diskless, call.broker.id, rack)

@@ -94,7 +94,7 @@ class Mirror:
             wanted = self.rack_of(node_id, rack or None)
             if names_racks and broker.rack != wanted:
                 broker.rack = wanted
-                cluster.liveness.racks_changed()
+                cluster.liveness.brokers_changed()
         up = {one[0] for one in found}
         for broker in cluster.brokers.values():
             if broker.online is not (broker.id in up):

@@ -267,6 +267,6 @@ class Rewriting:
 
     def rewrite_answer(self, call: Call, response: Any) -> bool:
         """Choose the brokers of diskless topics; True if that changed the answer."""
-        racks = self._mirror.cluster.liveness.rack_by_online_broker()
+        racks = self._mirror.cluster.liveness.rack_by_online_broker
         diskless = self._mirror.diskless_topics
         return rewrite_answer(self.rewrites, call.api_key, call.version, response, call.session.rack, racks, diskless)

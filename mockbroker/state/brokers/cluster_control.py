@@ -210,9 +210,9 @@ class ClusterControl:
         Raises ValueError: a broker has listeners that its version does not support.
         """
         self.cluster.now_ms = now_ms
-        self.register(broker for broker in self.cluster.liveness.online_brokers() if broker.has_moved())
+        self.register(broker for broker in self.cluster.liveness.online_brokers if broker.has_moved())
         self.cluster.support = self.cluster.support.restarted()
-        for broker in self.cluster.liveness.online_brokers():
+        for broker in self.cluster.liveness.online_brokers:
             self.cluster.support.broker_started(broker, now_ms)
         self.cluster.support.brokers_changed(self.cluster.topics)
 

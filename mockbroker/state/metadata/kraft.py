@@ -32,14 +32,14 @@ class CurrentView:
 
     @property
     def controller_id(self) -> int:
-        online = self.liveness.online_brokers()
+        online = self.liveness.online_brokers
         return online[0].id if online else NO_CONTROLLER
 
     def live_brokers(self) -> Sequence[Broker]:
-        return self.liveness.online_brokers()
+        return self.liveness.online_brokers
 
     def is_alive(self, broker_id: int) -> bool:
-        return broker_id in self.liveness.online_ids()
+        return broker_id in self.liveness.online_ids
 
     def topic_names(self) -> list[str]:
         return sorted(self.topics)
@@ -51,7 +51,7 @@ class CurrentView:
         return self.topic_by_id.get(topic_id)
 
     def offline_replicas(self, partition: KnownPartition) -> list[int]:
-        online = self.liveness.online_ids() - cast("Partition", partition).overrides.offline
+        online = self.liveness.online_ids - cast("Partition", partition).overrides.offline
         return [replica for replica in partition.replicas if replica not in online]
 
 

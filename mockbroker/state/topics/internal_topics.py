@@ -95,7 +95,7 @@ class InternalTopics:
         """True if a key has a coordinator now."""
         topic = self.cluster.topics.get(name)
         if topic is None:
-            return bool(self.cluster.liveness.online_brokers())
+            return bool(self.cluster.liveness.online_brokers)
         broker = self.cluster.brokers.get(self._partition_in(topic, key).leader)
         return broker is not None and broker.online
 
@@ -109,7 +109,7 @@ class InternalTopics:
         Raises ApiError: COORDINATOR_NOT_AVAILABLE, the broker is not up.
         """
         if not broker.online:
-            up = ", ".join(str(one.id) for one in self.cluster.liveness.online_brokers()) or "none"
+            up = ", ".join(str(one.id) for one in self.cluster.liveness.online_brokers) or "none"
             raise ApiError(
                 ErrorCode.COORDINATOR_NOT_AVAILABLE,
                 f"expected a broker that is up ({up}) for the coordinator of {key}, got {broker.id}",
@@ -274,7 +274,7 @@ class InternalTopics:
 
     def _make(self, name: str) -> Topic:
         cluster = self.cluster
-        if not cluster.liveness.online_brokers():
+        if not cluster.liveness.online_brokers:
             raise ApiError(ErrorCode.COORDINATOR_NOT_AVAILABLE, "no broker is online")
         rules = COORDINATOR_TOPICS[name]
 
@@ -282,7 +282,7 @@ class InternalTopics:
             return int(cluster.settings[rules.settings + what])
 
         control = cluster.replication_control
-        there = control.registered() if cluster.support.is_kraft else cluster.liveness.online_brokers()
+        there = control.registered() if cluster.support.is_kraft else cluster.liveness.online_brokers
         replicas = min(setting("replication.factor"), len(there))
         configs: dict[str, Any] = {**rules.configs, "segment.bytes": str(setting("segment.bytes"))}
         if rules.has_min_isr:  # as many may be missing as with all replicas
@@ -293,7 +293,7 @@ class InternalTopics:
             setting("num.partitions"),
             replicas,
             configs=configs,
-            requesting_broker_id=cluster.liveness.online_brokers()[0].id,
+            requesting_broker_id=cluster.liveness.online_brokers[0].id,
             is_name_checked=True,
         )
 

@@ -57,7 +57,7 @@ class LeaderControl:
 
     def elect(self, topics: Iterable[Topic]) -> None:
         """Update leaders and ISRs for the online brokers and their replicas' log end offsets."""
-        online = self.cluster.liveness.online_ids()
+        online = self.cluster.liveness.online_ids
         replication = self.cluster.replication
         clean = self.rules(online)
         unclean = clean._replace(unclean=True)
@@ -163,7 +163,7 @@ class LeaderControl:
     # internals
 
     def _acceptable(self, partition: Partition) -> frozenset[int]:
-        return self.cluster.liveness.online_ids() - partition.overrides.offline
+        return self.cluster.liveness.online_ids - partition.overrides.offline
 
     def _interval_ms(self) -> int:
         return int(self.cluster.settings["leader.imbalance.check.interval.seconds"]) * 1000

@@ -147,7 +147,7 @@ class Reassignments:
         self, partition: Partition, isr: tuple[int, ...], assignment: ReplicaAssignment
     ) -> PartitionChangeRecord | None:
         leaders = self.cluster.replication_control.leaders
-        acceptable = self.cluster.liveness.online_ids() - partition.overrides.offline
+        acceptable = self.cluster.liveness.online_ids - partition.overrides.offline
         return partition_change(partition, isr, leaders.rules_of(partition.topic, acceptable), assignment=assignment)
 
     def _copy(self, partition: Partition) -> None:

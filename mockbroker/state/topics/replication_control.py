@@ -128,7 +128,7 @@ class ReplicationControl:
             rows = [()] * len(rows)
         while (topic_id := random_uuid(self.cluster.rng)) in self.cluster.image.topics:
             pass
-        records = topic_records(name, topic_id, configs or {}, rows, self.cluster.liveness.online_ids())
+        records = topic_records(name, topic_id, configs or {}, rows, self.cluster.liveness.online_ids)
         if validate_only:
             scratch = ImageWriter()
             scratch.commit(records)
@@ -171,7 +171,7 @@ class ReplicationControl:
         if topic.diskless:
             rows = [()] * more
         self.cluster.writer.commit(
-            partition_records(topic.id, len(topic.partitions), rows, self.cluster.liveness.online_ids())
+            partition_records(topic.id, len(topic.partitions), rows, self.cluster.liveness.online_ids)
         )
         first = len(topic.partitions)
         topic.add_partitions()
@@ -187,7 +187,7 @@ class ReplicationControl:
         self.check_rows([tuple(replicas)])
         cluster = self.cluster
         override(partition, leader=None)
-        online = cluster.liveness.online_ids()
+        online = cluster.liveness.online_ids
         eligible = cluster.replication.eligible(partition, online)
         if not any(replica in eligible for replica in replicas):
             # The move completes when a replica has caught up, so it catches up now.
@@ -234,7 +234,7 @@ class ReplicationControl:
             replica, ELIGIBLE_LEADERS_NOT_AVAILABLE for one that is not in sync.
         """
         name = self._check_replicas(partition, [broker_id], "a leader")
-        if broker_id not in self.cluster.replication.eligible(partition, self.cluster.liveness.online_ids()):
+        if broker_id not in self.cluster.replication.eligible(partition, self.cluster.liveness.online_ids):
             raise ApiError(
                 ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE,
                 f"expected a leader of {name} that is up and in its ISR {list(partition.isr)}, got {broker_id}",
@@ -276,7 +276,7 @@ class ReplicationControl:
         name = self._check_replicas(partition, wanted, "followers")
         if partition.leader == NO_LEADER and not wanted <= set(partition.isr):
             raise ApiError(ErrorCode.LEADER_NOT_AVAILABLE, f"expected a leader of {name}, got none")
-        replication, online = self.cluster.replication, self.cluster.liveness.online_ids()
+        replication, online = self.cluster.replication, self.cluster.liveness.online_ids
         before = partition.overrides.out_of_sync
         was_in_sync = wanted <= set(partition.isr)
         override(partition, out_of_sync=before - wanted)
@@ -346,7 +346,7 @@ class ReplicationControl:
         """Replicas of new partitions from number ``first`` on; ``first_leader`` is partition 0's preferred leader."""
         # In KRaft mode a broker that is down remains registered, fenced; in ZooKeeper mode it is not registered.
         cluster = self.cluster
-        registered = self.registered() if cluster.support.is_kraft else cluster.liveness.online_brokers()
+        registered = self.registered() if cluster.support.is_kraft else cluster.liveness.online_brokers
         registered = [broker for broker in registered if not is_cordoned(cluster, broker.id)]
         if replication_factor == -1:
             replication_factor = min(cluster.settings["default.replication.factor"], len(registered))
@@ -388,7 +388,7 @@ class ReplicationControl:
         rows = [tuple(row) for row in assignment]
         self.check_rows(rows, like)
         if self.cluster.support.is_kraft:
-            placing.check_in_sync(rows, self.cluster.liveness.online_ids())
+            placing.check_in_sync(rows, self.cluster.liveness.online_ids)
         return rows
 
     def _check_replicas(self, partition: Partition, broker_ids: Iterable[int], what: str) -> str:

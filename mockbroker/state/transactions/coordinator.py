@@ -66,7 +66,7 @@ class Transactions:
     def __post_init__(self) -> None:
         self._markers = Markers(self.cluster)
         self._timers = self.cluster.timers.subsystem(
-            "transactions", self._on_timer, runs=lambda: bool(self.cluster.liveness.online_brokers())
+            "transactions", self._on_timer, runs=lambda: bool(self.cluster.liveness.online_brokers)
         )
 
     def restore(self, now_ms: int) -> None:

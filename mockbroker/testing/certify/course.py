@@ -202,7 +202,7 @@ class CertifyCourse:
         """Take a replica away from a follower that is read from: it says that it has the partition no more."""
         for partition in self._partitions():
             reader = self._follower_read(partition)
-            others = [one for one in self.state.liveness.online_ids() if one not in partition.replicas]
+            others = [one for one in self.state.liveness.online_ids if one not in partition.replicas]
             if reader is None or not others or not self.cluster.owns(partition.topic.name):
                 continue
             self.say(f"{partition.topic.name}-{partition.index} moves away from follower broker {reader}, read there")

@@ -171,7 +171,7 @@ class WireObserver:
         if partition is None:
             return None
         brokers, replicas = self.cluster.brokers, self.replicas.get(place, partition.replicas)
-        up = (one for one in self._in_sync(partition) & self.cluster.liveness.online_ids() if brokers[one].is_running)
+        up = (one for one in self._in_sync(partition) & self.cluster.liveness.online_ids if brokers[one].is_running)
         return PartitionSnapshot(partition.leader, frozenset(up).intersection(replicas), replicas)
 
     def _in_sync(self, partition: Partition) -> set[int]:

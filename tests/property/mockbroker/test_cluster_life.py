@@ -73,7 +73,7 @@ class ClusterLife(RuleBasedStateMachine):
 
     @invariant()
     def leaders_are_up_and_in_sync_and_their_epochs_never_fall(self) -> None:
-        online = self.cluster.liveness.online_ids()
+        online = self.cluster.liveness.online_ids
         for partition in self.cluster.topics["orders"].partitions:
             assert set(partition.isr) <= set(partition.replicas)
             if partition.leader == NO_LEADER:  # the last in sync has gone, which alone may lead again (KIP-966)
@@ -92,7 +92,7 @@ class ClusterLife(RuleBasedStateMachine):
 
     @invariant()
     def diskless_metadata_names_a_broker_of_the_rack_or_of_all(self) -> None:
-        online = self.cluster.liveness.online_brokers()
+        online = self.cluster.liveness.online_brokers
         if not online:
             return
         for rack in ("a", "b", "c", "nowhere"):

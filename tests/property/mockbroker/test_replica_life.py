@@ -486,9 +486,9 @@ class ReplicaLife(RuleBasedStateMachine):
         assert not partition.overrides.out_of_sync & set(partition.isr)
         if partition.leader != NO_LEADER:
             assert partition.leader in partition.isr
-            assert partition.leader in self.cluster.liveness.online_ids() - partition.overrides.offline
+            assert partition.leader in self.cluster.liveness.online_ids - partition.overrides.offline
         else:
-            up = self.cluster.liveness.online_ids() - partition.overrides.offline
+            up = self.cluster.liveness.online_ids - partition.overrides.offline
             assert not up & set(partition.isr or partition.elr or partition.last_known_elr)
         leader_epoch, partition_epoch = self.epochs.get(key, (-1, -1))
         assert partition.leader_epoch >= leader_epoch
@@ -502,7 +502,7 @@ class ReplicaLife(RuleBasedStateMachine):
             leaders.append(partition.leader)
 
     def replicas_leave_the_isr_late_and_come_back_at_once(self, key: Key, partition: Partition) -> None:
-        network, online, now_ms = self.cluster.network, self.cluster.liveness.online_ids(), self.sim.now_ms
+        network, online, now_ms = self.cluster.network, self.cluster.liveness.online_ids, self.sim.now_ms
         before = self.in_sync.get(key, ())
         leader_reaches_controller = network.connects(partition.leader, CONTROLLER)
         for broker in partition.replicas:

@@ -155,7 +155,7 @@ class TransactionLife(RuleBasedStateMachine):
 
     # the cluster
 
-    @precondition(lambda self: len(self.sim.cluster.liveness.online_brokers()) > 1)
+    @precondition(lambda self: len(self.sim.cluster.liveness.online_brokers) > 1)
     @rule(broker=brokers)
     def stop_broker(self, broker: int) -> None:
         self.sim.stop_broker(broker)

@@ -157,7 +157,7 @@ def test_a_reset_keeps_the_ports_and_makes_the_cluster_what_it_was():
                 list(state.topics),
                 state.topics["orders"].partitions[0].log.end_offset,
                 [group.id for group in state.groups.select()],
-                sorted(state.liveness.online_ids()),
+                sorted(state.liveness.online_ids),
             )
 
         assert cluster.run(seen) == (["orders"], 0, [], [0, 1, 2])

@@ -172,7 +172,7 @@ def test_a_reset_is_as_at_first(sim):
     sim.reset()
     assert sim.cluster.topics == {}
     assert sim.cluster.groups.select() == []
-    assert [broker.id for broker in sim.cluster.liveness.online_brokers()] == [0, 1, 2]
+    assert [broker.id for broker in sim.cluster.liveness.online_brokers] == [0, 1, 2]
     assert sim.cluster.clock.offset_ms == 0
     assert sim.cluster.version > version
     assert sim.cluster.timers.next_ms() is None

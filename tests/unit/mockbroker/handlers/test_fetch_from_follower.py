@@ -69,11 +69,11 @@ def test_a_reader_below_the_logs_start_hears_so_from_the_leader_and_is_not_sent_
 
 
 def test_racks_are_looked_up_once_until_a_broker_comes_or_goes(sim):
-    racks = sim.cluster.liveness.rack_by_online_broker()
+    racks = sim.cluster.liveness.rack_by_online_broker
     assert racks == {0: "a", 1: "b", 2: "c"}
-    assert sim.cluster.liveness.rack_by_online_broker() is racks
+    assert sim.cluster.liveness.rack_by_online_broker is racks
     sim.cluster.cluster_control.stop(1, sim.now_ms)
-    assert sim.cluster.liveness.rack_by_online_broker() == {0: "a", 2: "c"}
+    assert sim.cluster.liveness.rack_by_online_broker == {0: "a", 2: "c"}
 
 
 def test_a_follower_gives_nothing_beyond_its_own_high_watermark(sim):

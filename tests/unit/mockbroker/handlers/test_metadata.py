@@ -118,7 +118,7 @@ def test_a_classic_partition_without_a_leader_says_so(sim):
     partition = sim.cluster.topics["orders"].partitions[0]
     for broker_id in partition.replicas:
         sim.cluster.cluster_control.stop(broker_id, 0)
-    broker = sim.cluster.liveness.online_brokers()[0].id
+    broker = sim.cluster.liveness.online_brokers[0].id
     shown = metadata(sim, "orders", broker=broker).topics[0].partitions[0]
     assert (shown.error_code, shown.leader_id) == (ErrorCode.LEADER_NOT_AVAILABLE, -1)
     assert shown.offline_replicas == list(partition.replicas)

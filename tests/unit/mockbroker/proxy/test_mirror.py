@@ -28,7 +28,7 @@ def test_a_broker_that_was_only_named_as_a_coordinator_is_away_once_metadata_is_
     mirror = mirror_of((0, *OLD, "a"))
     mirror.broker_at(1, *NEW)
     mirror.learn_brokers([(0, *OLD, "a")])
-    assert [broker.id for broker in mirror.cluster.liveness.online_brokers()] == [0]
+    assert [broker.id for broker in mirror.cluster.liveness.online_brokers] == [0]
 
 
 def test_a_broker_for_which_there_was_no_listener_is_tried_again_with_the_next_answer():

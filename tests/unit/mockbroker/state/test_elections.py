@@ -26,7 +26,7 @@ def cluster_of(replicas: list[int], min_isr: int = 1, **settings: object) -> tup
 
 def elect(sim: Simulation, election_type: int, index: int = 0) -> int:
     topics = [ElectLeadersRequest.TopicPartitions(topic=TOPIC, partitions=[index])]
-    broker = sim.cluster.liveness.online_brokers()[0].id
+    broker = sim.cluster.liveness.online_brokers[0].id
     answer = sim.ask(
         ElectLeadersRequest(election_type=election_type, topic_partitions=topics), version=2, broker=broker
     )

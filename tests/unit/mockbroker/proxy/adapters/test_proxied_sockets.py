@@ -293,7 +293,7 @@ async def test_a_broker_that_is_gone_for_good_keeps_its_listener_and_counts_as_a
         KafkaProxy(settings_for(first)) as proxy,
     ):
         proxy.mirror.learn(await metadata_of(smaller), 12)
-        assert [broker.id for broker in proxy.state.liveness.online_brokers()] == [0, 1]
+        assert [broker.id for broker in proxy.state.liveness.online_brokers] == [0, 1]
         async with WireClient(address(proxy, 2)) as client:  # somebody has an old answer, and the broker may be back
             assert len((await client.ask(ALL, 12)).brokers) == 3
 
