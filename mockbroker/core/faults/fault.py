@@ -18,7 +18,7 @@ from random import Random
 from typing import Annotated, Any
 
 import msgspec
-from msgspec import UNSET, Meta, Struct, UnsetType, field
+from msgspec import UNSET, Meta, UnsetType, field
 
 from mockbroker.core.faults.effects import EFFECTS, Effect
 from mockbroker.core.faults.reading import Count, FaultError, Form, Name, Number, OneOrMore, read_fields, shown
@@ -161,7 +161,7 @@ class When(Form, frozen=True):
 EVERY_CALL, ALWAYS = Match(), When()
 
 
-class Fault(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True, kw_only=True):
+class Fault(Form, frozen=True, kw_only=True):
     """A fault: the requests or the link that it matches, its effect on them, and when. It is immutable."""
 
     id: Id
@@ -182,13 +182,12 @@ class Fault(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True,
                 raise FaultError("match.link", "expected one link, beside match or in it, got one in both places")
             found |= {"link": match.link, "match": msgspec.structs.replace(match, link=UNSET)}
         fault = cls(**{name: part for name, part in found.items() if part not in (EVERY_CALL, ALWAYS)})
-        fault.effect.check_fault(fault)
+        fault.check("")
         return fault
 
-    def to_json(self) -> dict[str, Any]:
-        """The JSON form, without the fields that were left out."""
-        found: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(self))
-        return found
+    def check(self, path: str) -> None:
+        """Raise FaultError if its parts are incompatible with its effect."""
+        self.effect.check_fault(self)
 
 
 def parse_faults(values: Iterable[Any], taken: Container[str] = (), number: int = 1) -> list[Fault]:
