@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Coroutine
-from functools import partial, wraps
+from functools import wraps
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Self, TypeVar
 
 from mockbroker.adapters.served_cluster import FINISH_S, ServedCluster
@@ -129,11 +129,11 @@ class BlockingCluster(StateCommands, Generic[Served_co]):
     @property
     def bootstrap_servers(self) -> str:
         """``host:port`` of every broker, with commas between. Raises RuntimeError: the cluster does not run."""
-        return self.run(servers_of)
+        return self._in_its_thread(lambda: self._cluster.bootstrap_servers)
 
     def bootstrap_servers_for(self, rack: str) -> str:
         """The same for clients of one rack: its own listeners if each rack has a listener."""
-        return self.run(partial(servers_of, rack=rack))
+        return self._in_its_thread(lambda: self._cluster.bootstrap_servers_for(rack))
 
     @property
     def journal(self) -> Journal:
@@ -243,11 +243,6 @@ class BlockingMockCluster(BlockingCluster["MockCluster"]):
     def configure_broker(self, broker_id: int, *, emulate: str | None = None, protocol: str | None = None) -> None:
         """In ZooKeeper mode change a broker's release or protocol from its next start on. Raises ValueError."""
         self.run(lambda cluster: cluster.configure_broker(broker_id, emulate=emulate, protocol=protocol))
-
-
-def servers_of(cluster: ServedCluster, rack: str | None = None) -> str:
-    """The addresses of all brokers, or those for clients of a rack."""
-    return cluster.bootstrap_servers if rack is None else cluster.bootstrap_servers_for(rack)
 
 
 def new_event_loop() -> asyncio.AbstractEventLoop:

@@ -57,7 +57,7 @@ class UsedCluster:
 
     def was_called(self) -> bool:
         """True if the cluster had a call since the test began."""
-        return self.cluster.run(lambda running: running.journal.mark() > self.mark)
+        return self.cluster.journal.mark() > self.mark
 
     def unfired(self) -> list[FaultHandle]:
         """The test's faults that never fired."""
