@@ -128,13 +128,15 @@ class Capture:
 
 
 class Tap:
-    """Notes the frames of one connection."""
+    """Notes the frames of one connection. The writer stores its requests that may still be answered."""
 
-    __slots__ = ("broker", "client", "listener", "number", "opened", "_capture")
+    __slots__ = ("broker", "client", "listener", "number", "opened", "_asked", "_asked_bytes", "_capture")
 
     def __init__(self, capture: Capture, number: int, broker: int, listener: str, client: str, opened: int) -> None:
         self.number, self.broker, self.listener, self.client, self.opened = number, broker, listener, client, opened
         self._capture = capture
+        self._asked: dict[bytes, tuple[int, bytes]] = {}  # by correlation id
+        self._asked_bytes = 0
 
     def request(self, frame: bytes) -> None:
         """A whole frame from the client, without its length."""
@@ -149,6 +151,29 @@ class Tap:
     def closed(self, unread_bytes: int) -> None:
         """The connection has ended; the bytes, lengths included, are those that did not become calls."""
         self._capture.closed(self, unread_bytes)
+
+    # called by the writer
+
+    def asked_for(self, at_us: int, frame: bytes) -> None:
+        correlation_id = frame[4:8]
+        if correlation_id in self._asked:
+            self._forget(correlation_id)
+        self._asked[correlation_id] = (at_us, frame)
+        self._asked_bytes += len(frame)
+        while self._asked_bytes > MAX_KEPT_BYTES:
+            self._forget(next(iter(self._asked)))
+
+    def answered(self, frame: bytes) -> None:
+        correlation_id = frame[:4]
+        while correlation_id in self._asked:  # earlier requests will not be answered
+            self._forget(next(iter(self._asked)))
+
+    def unanswered(self) -> list[tuple[int, bytes]]:
+        """The time and the frame of each."""
+        return list(self._asked.values())
+
+    def _forget(self, correlation_id: bytes) -> None:
+        self._asked_bytes -= len(self._asked.pop(correlation_id)[1])
 
 
 FrameNote = tuple[int, Tap, bool, tuple[bytes | memoryview, ...]]
@@ -170,7 +195,7 @@ class Writer(threading.Thread):
         self.hurry = threading.Event()
         self.done_bytes = 0
         self._path = path
-        self._conversations: dict[int, UnansweredRequests] = {}
+        self._open: dict[int, Tap] = {}
         self._file: FileIO | None = None
         self._whole_bytes = 0  # of whole lines in that file
         self._lines: list[bytes] = []
@@ -205,22 +230,21 @@ class Writer(threading.Thread):
 
     def _frame(self, at_us: int, tap: Tap, is_request: bool, pieces: tuple[bytes | memoryview, ...]) -> int:
         frame = pieces[0] if type(pieces[0]) is bytes and len(pieces) == 1 else b"".join(pieces)
-        conversation = self._conversations.get(tap.number)  # None after its end
-        if conversation is not None and is_request:
-            conversation.asked_for(at_us, frame)
-        elif conversation is not None:
-            conversation.answered(frame)
+        if is_request:
+            tap.asked_for(at_us, frame)
+        else:
+            tap.answered(frame)
         direction = b"req" if is_request else b"resp"
         values = at_us, tap.number, direction, len(frame), b64encode(frame)
         self._add(b'{"t":%d,"conn":%d,"dir":"%b","n":%d,"data":"%b"}\n' % values)
         return len(frame)
 
     def opened(self, tap: Tap) -> None:
-        self._conversations[tap.number] = UnansweredRequests(tap)
+        self._open[tap.number] = tap
         self._add(opened_line(tap))
 
     def closed(self, at_us: int, tap: Tap, unread_bytes: int) -> None:
-        self._conversations.pop(tap.number, None)
+        self._open.pop(tap.number, None)
         fields = {"t": at_us, "ev": "close", "conn": tap.number, "partial_req": unread_bytes, "partial_resp": 0}
         self._add(json_line(fields))
 
@@ -251,9 +275,9 @@ class Writer(threading.Thread):
         for name, topic_id, leaders in topics:
             topic = {"ev": "topic", "name": name, "id": b64encode(topic_id).decode(), "leaders": leaders}
             lines.append(json_line(topic))
-        for number, conversation in self._conversations.items():
-            lines.append(opened_line(conversation.tap))
-            for asked_us, frame in conversation.unanswered():
+        for number, tap in self._open.items():
+            lines.append(opened_line(tap))
+            for asked_us, frame in tap.unanswered():
                 asked = {"t": asked_us, "ev": "asked", "conn": number, "data": b64encode(frame).decode()}
                 lines.append(json_line(asked))
         try:
@@ -289,38 +313,6 @@ class Writer(threading.Thread):
         assert self._file is not None
         self._file.close()
         self._file = None
-
-
-class UnansweredRequests:
-    """A connection's requests that may still be answered."""
-
-    __slots__ = ("tap", "_asked", "_asked_bytes")
-
-    def __init__(self, tap: Tap) -> None:
-        self.tap = tap
-        self._asked: dict[bytes, tuple[int, bytes]] = {}  # by correlation id
-        self._asked_bytes = 0
-
-    def asked_for(self, at_us: int, frame: bytes) -> None:
-        correlation_id = frame[4:8]
-        if correlation_id in self._asked:
-            self._forget(correlation_id)
-        self._asked[correlation_id] = (at_us, frame)
-        self._asked_bytes += len(frame)
-        while self._asked_bytes > MAX_KEPT_BYTES:
-            self._forget(next(iter(self._asked)))
-
-    def answered(self, frame: bytes) -> None:
-        correlation_id = frame[:4]
-        while correlation_id in self._asked:  # earlier requests will not be answered
-            self._forget(next(iter(self._asked)))
-
-    def unanswered(self) -> list[tuple[int, bytes]]:
-        """The time and the frame of each."""
-        return list(self._asked.values())
-
-    def _forget(self, correlation_id: bytes) -> None:
-        self._asked_bytes -= len(self._asked.pop(correlation_id)[1])
 
 
 def opened_line(tap: Tap) -> bytes:

@@ -265,8 +265,6 @@ def check_names(where: str, names: Iterable[str], valid: Sequence[str]) -> None:
     """Raises TypeError for an unknown name, with a suggestion."""
     for name in names:
         if name not in valid:
-            from difflib import get_close_matches
+            from mockbroker.state.patterns import hint
 
-            close = get_close_matches(name, valid, n=1, cutoff=0.5)
-            meant = f"; did you mean {close[0]}?" if close else ""
-            raise TypeError(f"{where}: expected one of {', '.join(valid)}, got {name!r}{meant}")
+            raise TypeError(f"{where}: expected one of {', '.join(valid)}, got {name!r}{hint(name, valid)}")

@@ -245,12 +245,11 @@ class Rewriting:
         """
         session, rewrites = call.session, self.rewrites
         request = changed
-        if session.rack and rewrites_request(rewrites, call.api_key, call.version):
+        if self.looks_at_request(call):
             if request is None:  # a copy: observers see the client's request
                 decode = codec(message_class(call.api_key, "request"), call.version).brief_decoder()
                 request, _ = decode(call.frame, call.body_start)
-            is_rewritten = rewrite_request(rewrites, call.api_key, call.version, request, session.rack)
-            if not is_rewritten and changed is None:
+            if not self.rewrite_request(call, request) and changed is None:
                 request = None
         client_id = session.client_id
         if rewrites.zone_key is not None:
@@ -260,6 +259,14 @@ class Rewriting:
         if request is None:
             return None
         return (request_frame(request, call.version, correlation_id=call.correlation_id, client_id=client_id),)
+
+    def looks_at_request(self, call: Call) -> bool:
+        """True if a request must be decoded, because it might be rewritten."""
+        return bool(call.session.rack) and rewrites_request(self.rewrites, call.api_key, call.version)
+
+    def rewrite_request(self, call: Call, request: Any) -> bool:
+        """Add the client's rack to a request; True if that changed it."""
+        return rewrite_request(self.rewrites, call.api_key, call.version, request, call.session.rack)
 
     def looks_at_answer(self, api_key: int) -> bool:
         """True if an answer must be decoded, because it might be rewritten."""

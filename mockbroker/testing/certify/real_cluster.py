@@ -17,10 +17,7 @@ from mockbroker.proxy.rewrites import APIS_REWRITTEN, Rewrites, Rewriting
 from mockbroker.state.topics.topic import NO_LEADER
 from mockbroker.testing.certify.plan import CertifyPlan, UnfitClusterError, UpstreamPlan, layout
 from mockbroker.testing.certify.real_requests import RealBrokers, by_leader
-from protocol.codec import codec
 from protocol.error_codes import ErrorCode
-from protocol.headers import request_frame
-from protocol.registry import message_class
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -56,17 +53,14 @@ class HiddenRacks(Rewriting):
         super().__init__(Rewrites(), proxy.mirror)
         self.racks: set[str] = set()
 
-    def frame_of(self, call: Call, changed: Any = None) -> Sequence[bytes] | None:
-        session = call.session
-        if call.api_key != FETCH or call.version < APIS_REWRITTEN[FETCH] or session.listener_rack not in self.racks:
-            return super().frame_of(call, changed)
-        request = changed
-        if request is None:  # observers see what the client said
-            decode = codec(message_class(FETCH, "request"), call.version).brief_decoder()
-            request, _ = decode(call.frame, call.body_start)
+    def looks_at_request(self, call: Call) -> bool:
+        return (
+            call.api_key == FETCH and call.version >= APIS_REWRITTEN[FETCH] and call.session.listener_rack in self.racks
+        )
+
+    def rewrite_request(self, call: Call, request: Any) -> bool:
         request.rack_id = ""
-        frame = request_frame(request, call.version, correlation_id=call.correlation_id, client_id=session.client_id)
-        return (frame,)
+        return True
 
     def looks_at_answer(self, api_key: int) -> bool:
         return api_key == METADATA
