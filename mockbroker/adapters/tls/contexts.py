@@ -42,12 +42,6 @@ class TlsListener:
         return "User:" + self.settings.mapping.name(subject_of(certificate))
 
 
-def tls_listeners(cluster: Cluster) -> dict[int, dict[str, TlsListener]]:
-    """The listeners with TLS by broker and name; brokers with equal settings share a context. Raises ValueError."""
-    made: dict[ListenerTls, TlsListener] = {}
-    return {broker.id: broker_listeners(cluster, broker, made) for broker in cluster.brokers.values()}
-
-
 def broker_listeners(cluster: Cluster, broker: Broker, made: dict[ListenerTls, TlsListener]) -> dict[str, TlsListener]:
     """The listeners with TLS of a broker, by name; those with equal settings share one of ``made``.
 

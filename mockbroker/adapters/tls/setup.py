@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from mockbroker.adapters.tls.material import TlsMaterial
     from mockbroker.state.brokers.broker import Broker
     from mockbroker.state.cluster import Cluster
+    from mockbroker.state.security.tls import ListenerTls
 
 
 def material_for(brokers: Iterable[Broker], folder: Path | str | None) -> TlsMaterial:
@@ -27,11 +28,17 @@ def material_for(brokers: Iterable[Broker], folder: Path | str | None) -> TlsMat
 
 def listeners_by_broker(state: Cluster) -> dict[int, dict[str, TlsListener]]:
     """The listeners with TLS by broker and name, their keys loaded. Raises ValueError: one that cannot be used."""
-    if all(one.protocol not in WITH_TLS for broker in state.brokers.values() for one in broker.listeners):
-        return {}
-    from mockbroker.adapters.tls.contexts import tls_listeners
+    made: dict[ListenerTls, TlsListener] = {}
+    return {broker.id: tls_listeners_of(state, broker, made) for broker in state.brokers.values()}
 
-    return tls_listeners(state)
+
+def tls_listeners_of(state: Cluster, broker: Broker, made: dict[ListenerTls, TlsListener]) -> dict[str, TlsListener]:
+    """The listeners with TLS of a broker, by name; equal settings share one of ``made``. Raises ValueError."""
+    if all(one.protocol not in WITH_TLS for one in broker.listeners):
+        return {}
+    from mockbroker.adapters.tls.contexts import broker_listeners
+
+    return broker_listeners(state, broker, made)
 
 
 def write_client_files(folder: Path | str, state: Cluster, material: TlsMaterial) -> None:

@@ -15,6 +15,7 @@ from mockbroker.adapters.real_cluster.cluster import TOPIC_RESOURCE
 from mockbroker.adapters.real_cluster.connection import HungUp, RealClusterError, Unreachable
 from mockbroker.adapters.runtime import Runtime
 from mockbroker.adapters.served_cluster import ServedCluster
+from mockbroker.adapters.tls.setup import material_for, tls_listeners_of, write_client_files
 from mockbroker.core.commands import Result
 from mockbroker.proxy.adapters.clients import ProxyNode
 from mockbroker.proxy.adapters.upstream import UpstreamLink, UpstreamSettings
@@ -35,8 +36,8 @@ if TYPE_CHECKING:
     from mockbroker.adapters.tls.material import TlsMaterial
     from mockbroker.core.journal import Journal
     from mockbroker.proxy.adapters.blocking import BlockingKafkaProxy
-    from mockbroker.proxy.adapters.client_tls import ClientTls
     from mockbroker.state.cluster import Cluster
+    from mockbroker.state.security.tls import ListenerTls
 
 log = logging.getLogger("mockbroker")
 
@@ -114,17 +115,14 @@ class KafkaProxy(ServedCluster):
         self._advertised_host = advertised_host or ("127.0.0.1" if host in EVERY_ADDRESS else host)
         self._next_port, self._wait_s, self._rewrites = 0, wait_s, rewrites
         self._protocol = default_protocol(has_users=upstream.login is not None, tls=True) if tls or settings else None
-        self._client_tls: ClientTls | None = None
-        if self._protocol is not None:
-            from mockbroker.proxy.adapters.client_tls import ClientTls
-
-            like = self._listener(self._protocol, None)
-            self._client_tls = ClientTls(like, settings or {}, makes_keys=tls, folder=security_dir)
-            settings = self._client_tls.settings
+        like = Broker(0, None, [self._listener(self._protocol or DEFAULT_LISTENER, None)])
+        self._tls = material_for([like], security_dir) if tls else None
+        self._security_dir = security_dir
+        self._tls_made: dict[ListenerTls, TlsListener] = {}
+        if self._tls is not None:
+            settings = self._tls.added_to(settings or {}, [like])
         self._next_port = port
         state, rng = empty_mirror(seed, settings), Random(seed)
-        if self._client_tls is not None:
-            self._client_tls.listeners_of(state, Broker(0, None, [like]))  # errors are raised now, not at the start
         engine = ProxyEngine(state, rng, racks=racks or {}, listen=self._listen, rewrites=rewrites)
         engine.client_racks = client_racks
         super().__init__(
@@ -135,6 +133,7 @@ class KafkaProxy(ServedCluster):
             capture=capture,
             capture_bytes=capture_bytes,
         )
+        self._tls_listeners(like)  # errors are raised now, not at the start
         self.upstream, self.mirror = upstream, engine.mirror
         self._link = UpstreamLink(upstream, self.mirror.upstream.values)
         self._looking: asyncio.Task[None] | None = None
@@ -167,8 +166,8 @@ class KafkaProxy(ServedCluster):
             self._start_capture()
             for node in self._nodes.values():
                 await node.accept()
-            if self._client_tls is not None:
-                self._client_tls.write_client_files(self.state)
+            if self._tls is not None and self._security_dir is not None:
+                write_client_files(self._security_dir, self.state, self._tls)
         except BaseException:
             await self.close()
             raise
@@ -270,7 +269,7 @@ class KafkaProxy(ServedCluster):
         return node
 
     def _tls_listeners(self, broker: Broker) -> dict[str, TlsListener]:
-        return {} if self._client_tls is None else self._client_tls.listeners_of(self.state, broker)
+        return tls_listeners_of(self.state, broker, self._tls_made)
 
     def _listener(self, name: str, rack: str | None) -> Listener:
         port, self._next_port = self._next_port, self._next_port + 1 if self._next_port else 0
@@ -319,7 +318,7 @@ class KafkaProxy(ServedCluster):
     @property
     def tls(self) -> TlsMaterial | None:
         """The test certificates, if the proxy made them: ``tls.client_context()`` is for clients."""
-        return None if self._client_tls is None else self._client_tls.material
+        return self._tls
 
     # commands
 
