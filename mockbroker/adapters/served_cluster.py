@@ -59,7 +59,6 @@ class ServedCluster(StateCommands):
         self._runtime, self._seed = runtime, seed
         self.journal = journal if isinstance(journal, Journal) else Journal()
         self.traffic = Traffic()
-        self._has_journal, self._has_traffic = journal is not False, traffic
         if journal is not False:
             runtime.engine.path.observers.append(self.journal)
         if traffic:

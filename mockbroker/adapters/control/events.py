@@ -38,9 +38,9 @@ EVERYTHING = JournalFilters.of({})
 
 
 class EventKind:
-    """One kind of event: how its data are made, how often at most, and the newest."""
+    """One kind of event: how its data are made, how often at most, and the newest, encoded."""
 
-    def __init__(self, name: str, make: Callable[[], bytes], every_s: float) -> None:
+    def __init__(self, name: str, make: Callable[[], Any], every_s: float) -> None:
         self.name, self.make, self.every_s = name, make, every_s
         self._last = b""
         self._mark: object = None
@@ -50,7 +50,7 @@ class EventKind:
         """The data, made again if it is time and ``mark`` has changed; the same object if they are equal."""
         now_s = time.monotonic()
         if now_s >= self._next_s and (mark != self._mark or now_s >= self._surely_s):
-            made = self.make()
+            made = msgspec.json.encode(self.make())
             self._mark, self._surely_s = mark, now_s + SURELY_S
             self._next_s = now_s + max(self.every_s - LOOK_S / 2, BUSY_SHARE * (time.monotonic() - now_s))
             if made != self._last:
@@ -66,12 +66,12 @@ class EventHub:
         self._closing = asyncio.Event()
         self._number = 0
         self._kinds = [
-            EventKind("cluster", self._cluster, LOOK_S),
-            EventKind("faults", self._faults, LOOK_S),
-            EventKind("traffic", self._traffic, TRAFFIC_S),
+            EventKind("cluster", lambda: cluster_of(cluster.state), LOOK_S),
+            EventKind("faults", lambda: {"faults": cluster.faults.to_json()}, LOOK_S),
+            EventKind("traffic", lambda: cluster.traffic.snapshot(now_ms=cluster.now_ms()), TRAFFIC_S),
         ]
         if not cluster.state.is_mirror:  # only a real cluster knows its groups
-            self._kinds.insert(1, EventKind("groups", self._groups, LOOK_S))
+            self._kinds.insert(1, EventKind("groups", lambda: {"groups": groups_of(cluster.state)}, LOOK_S))
 
     def close(self) -> None:
         """End every stream."""
@@ -116,18 +116,6 @@ class EventHub:
         entries = msgspec.json.encode([entry.to_json() for entry in found])
         skipped = max(0, mark - after - len(found))
         return b'{"requests":%s,"skipped":%d,"next":%d}' % (entries, skipped, mark)
-
-    def _cluster(self) -> bytes:
-        return msgspec.json.encode(cluster_of(self.cluster.state))
-
-    def _groups(self) -> bytes:
-        return msgspec.json.encode({"groups": groups_of(self.cluster.state)})
-
-    def _faults(self) -> bytes:
-        return msgspec.json.encode({"faults": self.cluster.faults.to_json()})
-
-    def _traffic(self) -> bytes:
-        return msgspec.json.encode(self.cluster.traffic.snapshot(now_ms=self.cluster.now_ms()))
 
 
 @operation("GET", "/events", "Changes, as they happen", tag="cluster", media_type=MEDIA_TYPE, statuses=(503,))

@@ -72,8 +72,6 @@ class WireObserver:
         self.cluster, self._out_of_sync = cluster, out_of_sync
         self.facts = WireFacts(racks=cluster.liveness.racks())
         self.following = Following(self.facts, self._layout_of)
-        self.calls = 0
-        """How many calls of the program have ended."""
         self._clock = 0
         self._arrived: dict[Call, int] = {}
         self.moves: dict[TopicPartition, tuple[int, int]] = {}  # a new leader, and since when
@@ -96,7 +94,6 @@ class WireObserver:
             return
         self._clock += 1
         arrived = self._arrived.pop(call, self._clock)
-        self.calls += 1
         client = self._client(rack, call.session.client_id)
         client.calls[APIS[call.api_key][1] if call.api_key in APIS else str(call.api_key)] += 1
         if call.session.software is not None:
