@@ -22,6 +22,7 @@ from mockbroker.state.brokers.broker import RACK_LISTENER
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from mockbroker.adapters.blocking import BlockingCluster
     from mockbroker.adapters.tls.material import TlsMaterial
     from mockbroker.core.engine import Engine
     from mockbroker.core.faults.faults import Faults
@@ -111,6 +112,12 @@ class ServedCluster(StateCommands):
     @abstractmethod
     def configure_broker(self, broker_id: int, *, emulate: str | None = None, protocol: str | None = None) -> None:
         """Change a broker's release or protocol from its next start on. Raises ValueError: not possible."""
+
+    _blocking: BlockingCluster[Any] | None = None
+
+    def __exit__(self, *_: object) -> None:
+        assert self._blocking is not None
+        self._blocking.close()
 
     async def __aenter__(self) -> Self:
         await self.start()

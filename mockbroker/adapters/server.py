@@ -126,7 +126,6 @@ class MockCluster(ServedCluster):
         self._origin: Origin | None = None
         self._forks: dict[MockCluster, None] = {}
         self._parent: MockCluster | None = None
-        self._blocking: BlockingMockCluster | None = None
         with self._given_back_on_error():
             kept = state.topics if self._storage is not None and not self._storage.is_new else ()
             for name, arguments in options.all_topics().items():
@@ -136,12 +135,8 @@ class MockCluster(ServedCluster):
     def __enter__(self) -> BlockingMockCluster:
         from mockbroker.adapters.blocking import BlockingMockCluster
 
-        self._blocking = BlockingMockCluster(self)
-        return self._blocking
-
-    def __exit__(self, *_: object) -> None:
-        assert self._blocking is not None
-        self._blocking.close()
+        self._blocking = made = BlockingMockCluster(self)
+        return made
 
     async def start(self) -> None:
         """Bind every listener, then accept on all of them. Raises OSError: an address cannot be bound."""

@@ -7,7 +7,7 @@ contain brokers' addresses, which the proxy replaces, or a fault changes them.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, cast
 
 from mockbroker.call import Call, Ending, Outcome, Verdict, Wait
@@ -33,7 +33,7 @@ from protocol.headers import request_frame
 from protocol.registry import api_key_of, message_class
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from mockbroker.core.connection import Connection
     from mockbroker.proxy.connection import ProxyConnection
@@ -69,10 +69,11 @@ class ProxyPath(CallPath):
     rewriting: Rewriting | None = field(default=None, kw_only=True)
 
     _share_fetches: Any = None
-    _is_read: dict[bytes, bool] = field(default_factory=dict)  # by API key and version, as a request begins
+    _is_answer_read: Callable[[int, int], bool] = field(init=False)
 
     def __post_init__(self) -> None:
         CallPath.__post_init__(self)
+        self._is_answer_read = cache(self._reads_answer)
         own = (Stage.HEADER, Stage.VERSION, Stage.SESSION, Stage.FAULTS)
         self.steps = {**{stage: self.steps[stage] for stage in own}, Stage.FORWARD: self.forward}
 
@@ -228,7 +229,7 @@ class ProxyPath(CallPath):
     def _read(self, call: Call, frame: bytes, *, is_amended: bool) -> tuple[Any, bool]:
         """The message of an answer, if the proxy reads it, and True if it changed. Raises ProtocolError."""
         api_key, version = call.api_key, call.version
-        if not (is_amended or self._is_answer_read(call)):
+        if not (is_amended or self._is_answer_read(api_key, version)):
             return None, False
         response = read_answer(frame, api_key, version)
         if api_key == API_VERSIONS:
@@ -254,18 +255,13 @@ class ProxyPath(CallPath):
             )
         return response, is_changed
 
-    def _is_answer_read(self, call: Call) -> bool:
-        """True if the proxy reads the answers of this API in this version."""
-        start = call.frame[:4]
-        found = self._is_read.get(start)
-        if found is None:
-            api_key = call.api_key
-            found = self._is_read[start] = (
-                api_key in (API_VERSIONS, *APIS_WITH_PARTS, *NOTED)
-                or may_carry_addresses(api_key, call.version)
-                or (self.rewriting is not None and self.rewriting.looks_at_answer(api_key))
-            )
-        return found
+    def _reads_answer(self, api_key: int, version: int) -> bool:
+        """True if the proxy reads the answers of an API in a version."""
+        return (
+            api_key in (API_VERSIONS, *APIS_WITH_PARTS, *NOTED)
+            or may_carry_addresses(api_key, version)
+            or (self.rewriting is not None and self.rewriting.looks_at_answer(api_key))
+        )
 
     def _topics_deleted(self, call: Call, response: Any) -> None:
         """Remove the deleted topics."""

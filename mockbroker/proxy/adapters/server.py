@@ -140,17 +140,12 @@ class KafkaProxy(ServedCluster):
         self._accepting: set[asyncio.Task[None]] = set()
         self._has_moved = asyncio.Event()
         self.kept: str | None = None
-        self._blocking: BlockingKafkaProxy | None = None
 
     def __enter__(self) -> BlockingKafkaProxy:
         from mockbroker.proxy.adapters.blocking import BlockingKafkaProxy
 
-        self._blocking = BlockingKafkaProxy(self)
-        return self._blocking
-
-    def __exit__(self, *_: object) -> None:
-        assert self._blocking is not None
-        self._blocking.close()
+        self._blocking = made = BlockingKafkaProxy(self)
+        return made
 
     async def start(self) -> None:
         """Read brokers and topics, and listen for each broker.
