@@ -45,13 +45,13 @@ GROUP_CLASSES: dict[str, str] = {
 class Sender(NamedTuple):
     """The member's client that sends a request, and the version of the request.
 
-    ``may_see`` returns True if the client may describe a topic; None if all clients may.
+    ``topic_access`` returns a test of whether the client may describe a topic; None if all clients may.
     """
 
     version: int
     client_id: str
     client_host: str
-    may_see: Callable[[str], bool] | None = None
+    topic_access: Callable[[], Callable[[str], bool] | None] = lambda: None
 
 
 MEMBER_FIELDS = {

@@ -9,6 +9,8 @@ Source: KIP-98, KIP-699; KafkaApis.handleFindCoordinatorRequest, Apache Kafka 4.
 
 from __future__ import annotations
 
+from functools import partial
+
 from mockbroker.api import Errors, Needs, handles
 from mockbroker.call import Call
 from mockbroker.groups.kind import Sender, check_group_id
@@ -104,5 +106,5 @@ def check_group(call: Call, group_id: str) -> None:
 def sender_of(call: Call) -> Sender:
     """The sender of a group member's request."""
     session = call.session
-    may_see = may_see_of(call.cluster, session.principal, session.address)
-    return Sender(call.version, session.client_id or "", f"/{session.address}", may_see)
+    topic_access = partial(may_see_of, call.cluster, session.principal, session.address)
+    return Sender(call.version, session.client_id or "", f"/{session.address}", topic_access)

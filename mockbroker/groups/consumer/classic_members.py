@@ -85,7 +85,7 @@ class ClassicMembers:
             after = update.reconcile(after, *update.assign(after), owned)
             update.write(after, request.session_timeout_ms)
             group.set_timer(GroupTimer.SYNC, after.id, now_ms + request.rebalance_timeout_ms)
-            update.refresh_expressions(sender.may_see)
+            update.refresh_expressions(sender)
         return PendingJoin(
             JoinGroupResponse(
                 member_id=after.id,

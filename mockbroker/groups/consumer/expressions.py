@@ -7,7 +7,6 @@ in the background; here matching happens after the heartbeat is answered.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from mockbroker.groups.consumer.members import ConsumerMember
@@ -19,6 +18,7 @@ from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
     from mockbroker.groups.consumer.group import ConsumerGroup, ResolvedExpression
+    from mockbroker.groups.kind import Sender
 
 NOT_GROUPS = re.compile(r"\\Q.*?(?:\\E|$)|\\.|\[\^?\]?(?:\[:\^?\w+:\]|\\.|[^\]\\])*+(?:\]|$)", re.DOTALL)
 """Quoted text, or a class."""
@@ -43,58 +43,42 @@ def takes_effect(
     return after.expression in group.resolved if after.expression else bool(before.expression)
 
 
-def refresh(
-    group: ConsumerGroup, last: ResolvedExpression | None, now_ms: int, may_see: Callable[[str], bool] | None = None
-) -> None:
+def refresh(group: ConsumerGroup, last: ResolvedExpression | None, now_ms: int, sender: Sender) -> None:
     """Match the group's expressions again if that may change the result; if it does, the group's epoch increases.
 
     Args:
         last: the matches of one expression before the heartbeat that caused this refresh.
-        may_see: returns True if the sender may see a topic; None: it may see all of them.
+        sender: of that heartbeat; expressions match the topics that it may see.
     """
     if not group.expressions:
         return
-    wall_ms = group.groups.clock.at(now_ms)
+    topics, wall_ms = group.groups.topics, group.groups.clock.at(now_ms)
     if last is not None:
         if wall_ms <= last.wall_ms + MIN_REFRESH_MS:
             return
         refresh_ms: int = group.groups.config("group.consumer.regex.refresh.interval.ms")
         if (
             group.expressions.keys() == group.resolved.keys()
-            and last.version >= group.groups.topics.last_creation()
+            and last.version >= topics.last_creation()
             and wall_ms <= last.wall_ms + refresh_ms
         ):
             return
-    resolve(group, wall_ms, may_see)
-
-
-def resolve(group: ConsumerGroup, wall_ms: int, may_see: Callable[[str], bool] | None = None) -> None:
-    """Match all expressions of the group against the existing topics that may be seen."""
-    topics = group.groups.topics
-    counts = dict(group.counts)
-    version = topics.version()
+    may_see = sender.topic_access()
+    names = list(topics.by_name) if may_see is None else list(filter(may_see, topics.by_name))
+    counts, version = dict(group.counts), topics.version()
     found: list[CoordinatorRecord] = []
-    changed = False
+    has_changed = False
     for text in sorted(group.expressions):
         old = group.resolved[text].topics if text in group.resolved else frozenset()
-        new = matching(text, topics.by_name)
-        if may_see is not None:
-            new = frozenset(filter(may_see, new))
-        if old != new:
-            changed = True
-            recount(counts, old, new, by_expression=True)
+        new = frozenset(filter(compiled(text).fullmatch, names))
+        has_changed = has_changed or old != new
+        recount(counts, old, new, by_expression=True)
         found.append(group.expression_record(text, new, version, wall_ms))
     metadata_hash = topics.hash_of(counts)
-    if changed or metadata_hash != group.metadata_hash:
+    if has_changed or metadata_hash != group.metadata_hash:
         found.append(group.epoch_record(group.epoch + 1, metadata_hash))
         group.metadata_refreshed()
     group.write(found)
-
-
-def matching(text: str, names: Iterable[str]) -> frozenset[str]:
-    """The names that an expression matches from end to end."""
-    pattern = compiled(text)
-    return frozenset(name for name in names if pattern.fullmatch(name))
 
 
 def check_expression(text: str) -> None:

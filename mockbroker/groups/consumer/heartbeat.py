@@ -9,7 +9,7 @@ Source: GroupMetadataManager.consumerGroupHeartbeat and GroupCoordinatorService,
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
 from operator import attrgetter
 from random import Random
@@ -96,7 +96,7 @@ def take_heartbeat(
     update.write(after)
     if new_records:
         migration.start_sessions(group, now_ms)
-    update.refresh_expressions(sender.may_see)
+    update.refresh_expressions(sender)
     response = Response(
         member_id=after.id,
         member_epoch=after.epoch,
@@ -185,9 +185,9 @@ class ConsumerUpdate(MemberUpdate[ConsumerMember]):
         if after.classic is None and (before is None or progress_of(before) != progress_of(after)):
             self.group.schedule_revocation(after, self.now_ms)
 
-    def refresh_expressions(self, may_see: Callable[[str], bool] | None) -> None:
-        """After the answer, match expressions with the topics that the member may see."""
-        refresh(self.group, self._last_resolved, self.now_ms, may_see)
+    def refresh_expressions(self, sender: Sender) -> None:
+        """After the answer, match expressions with the topics that the sender may see."""
+        refresh(self.group, self._last_resolved, self.now_ms, sender)
 
 
 def check_room(group: ConsumerGroup, member_id: str, instance_id: str | None) -> None:

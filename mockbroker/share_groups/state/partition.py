@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 from mockbroker.share_groups.share_states import NO_OFFSET, SharePartitionKey
 from mockbroker.share_groups.state.in_flight import (
@@ -23,22 +23,14 @@ from mockbroker.share_groups.state.in_flight import (
 from protocol.embedded.share_state_log import StateBatch
 
 
-class GapWindow(NamedTuple):
-    """A range of offsets that the share coordinator has no state of, before others that it has: these are new records.
-
-    It applies while ``end_offset`` is that of the share partition; ``gap_start_offset`` is the first unread offset.
-    """
-
-    end_offset: int
-    gap_start_offset: int
-
-
 @dataclass(slots=True, eq=False)
 class SharePartition:
     """The records in flight, and the range of offsets that were acquired.
 
     ``start_offset`` is the first offset whose delivery is not complete; ``end_offset`` the last acquired one, or the
     next one to acquire if nothing is in flight. ``delivery_complete_count`` counts complete deliveries after the start.
+    ``_gap``: offsets without a state at the share coordinator, before others with one, are new records. It has the
+    ``end_offset`` for which it applies, and the first unread offset.
 
     Args:
         config: returns the current value of one of the group's configs.
@@ -57,8 +49,8 @@ class SharePartition:
     end_offset: int = 0
     delivery_complete_count: int = 0
     batches: InFlight = field(default_factory=InFlight)
-    gap: GapWindow | None = None
     looks_for_offset: bool = False  # an offset before the end may be available
+    _gap: tuple[int, int] = (NO_OFFSET, NO_OFFSET)
     _locked_until_ms: int | None = None  # the time last passed to ``on_lock``
 
     def load(self, start_offset: int, state_epoch: int, state_batches: Iterable[StateBatch]) -> None:
@@ -81,7 +73,7 @@ class SharePartition:
         self.looks_for_offset = True
         self.end_offset = self.batches[-1].last_offset
         if gap_start != NO_OFFSET:
-            self.gap = GapWindow(self.end_offset, gap_start)
+            self._gap = (self.end_offset, gap_start)
         self.move_start()
 
     # the next records
@@ -93,7 +85,8 @@ class SharePartition:
     @property
     def gap_start(self) -> int | None:
         """The first unread offset of the gap, None if none applies."""
-        return self.gap.gap_start_offset if self.gap is not None and self.gap.end_offset == self.end_offset else None
+        end_offset, gap_start = self._gap
+        return gap_start if end_offset == self.end_offset else None
 
     def can_acquire(self) -> bool:
         """True if a member may acquire records: before the end, or new ones within the limit of records in flight."""
@@ -125,7 +118,7 @@ class SharePartition:
     def note_gap_seen(self, offset: int) -> None:
         """Shrink the gap window to the offsets from ``offset`` on, as the earlier ones were read."""
         has_gap = self.gap_start is not None and offset <= self.end_offset
-        self.gap = GapWindow(self.end_offset, offset) if has_gap else None
+        self._gap = (self.end_offset, offset) if has_gap else (NO_OFFSET, NO_OFFSET)
 
     # locks
 
