@@ -32,6 +32,7 @@ NOT_FOUND_VERSION = 6  # of DescribeGroups
 STATES_VERSION, TYPES_VERSION = 4, 5  # of ListGroups
 ALL_GROUP_OPERATIONS = 3400  # READ, DELETE, DESCRIBE, DESCRIBE_CONFIGS, ALTER_CONFIGS as bits
 NOT_REQUESTED = -(2**31)
+DescribedGroup = DescribeGroupsResponse.Group
 MAX_MEMBERS_BYTES = 64 << 20
 """Limit of members' metadata and assignments in one answer, unless a single group has more."""
 
@@ -44,51 +45,39 @@ def describe_groups(call: Call, request: DescribeGroupsRequest) -> DescribeGroup
     """
     members_bytes = 0
 
-    def entry_of(group_id: str) -> DescribeGroupsResponse.Group:
+    def describe(_call: Call, entry: DescribedGroup, group_id: str) -> None:
         nonlocal members_bytes
-        entry = described(call, group_id)
-        size = sum(len(one.member_metadata) + len(one.member_assignment) for one in entry.members)
-        if members_bytes and members_bytes + size > MAX_MEMBERS_BYTES:
-            entry = DescribeGroupsResponse.Group(group_id=group_id, error_code=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
-        else:
-            members_bytes += size
-        has_operations = request.include_authorized_operations and entry.error_code == ErrorCode.NONE
-        entry.authorized_operations = ALL_GROUP_OPERATIONS if has_operations else NOT_REQUESTED
-        return entry
-
-    return DescribeGroupsResponse(groups=[entry_of(group_id) for group_id in request.groups])
-
-
-def described(call: Call, group_id: str) -> DescribeGroupsResponse.Group:
-    try:
+        entry.authorized_operations = NOT_REQUESTED
         check_coordinator(call, group_id)
-        group = call.cluster.groups.get(group_id)
+        group = call.cluster.groups.find(group_id)
         if not isinstance(group, ClassicGroup):
-            raise ApiError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} is not a classic group.")
-    except ApiError as error:
-        entry = DescribeGroupsResponse.Group(group_id=group_id, error_code=error.code)
-        if error.code == ErrorCode.GROUP_ID_NOT_FOUND:
             entry.group_state = ClassicGroupState.DEAD.value
             if call.version >= NOT_FOUND_VERSION:
-                entry.error_message = error.message
-            else:
-                entry.error_code = ErrorCode.NONE
-        return entry
-    is_stable = group.state is ClassicGroupState.STABLE
-    return DescribeGroupsResponse.Group(
-        group_id=group.id,
-        group_state=group.state.value,
-        protocol_type=group.protocol_type or "",
-        protocol_data=(group.protocol_name or "") if is_stable else "",
-        members=[
+                entry.error_code = ErrorCode.GROUP_ID_NOT_FOUND
+                entry.error_message = f"Group {group_id} {'not found' if group is None else 'is not a classic group'}."
+            elif request.include_authorized_operations:
+                entry.authorized_operations = ALL_GROUP_OPERATIONS
+            return
+        is_stable = group.state is ClassicGroupState.STABLE
+        members = [
             member.message(
-                DescribeGroupsResponse.Group.Member,
+                DescribedGroup.Member,
                 member_metadata=member.metadata(group.protocol_name) if is_stable else b"",
                 member_assignment=member.assignment,
             )
             for _, member in sorted(group.members.items())
-        ],
-    )
+        ]
+        size = sum(len(one.member_metadata) + len(one.member_assignment) for one in members)
+        if members_bytes and members_bytes + size > MAX_MEMBERS_BYTES:
+            raise ApiError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+        members_bytes += size
+        entry.group_state, entry.members = group.state.value, members
+        entry.protocol_type = group.protocol_type or ""
+        entry.protocol_data = (group.protocol_name or "") if is_stable else ""
+        if request.include_authorized_operations:
+            entry.authorized_operations = ALL_GROUP_OPERATIONS
+
+    return answer_parts(call, request, DescribeGroupsResponse, describe)
 
 
 @handles(

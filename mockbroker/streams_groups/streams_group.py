@@ -113,12 +113,10 @@ def streams_group_heartbeat(call: Call, request: StreamsGroupHeartbeatRequest) -
 def check_topics(topology: SentTopology) -> None:
     """Raises ApiError: STREAMS_INVALID_TOPOLOGY for topics that no application can have."""
     names = all_topics(topology)
-    internal = [name for name in names if name in INTERNAL_TOPICS]
-    if internal:
+    if internal := [name for name in names if name in INTERNAL_TOPICS]:
         problem = f"Use of Kafka internal topics {','.join(internal)} in a Kafka Streams topology is prohibited."
         raise ApiError(ErrorCode.STREAMS_INVALID_TOPOLOGY, problem)
-    illegal = [name for name in names if not is_legal(name)]
-    if illegal:
+    if illegal := [name for name in names if not is_legal(name)]:
         problem = f"Topic names {','.join(illegal)} are not valid topic names."
         raise ApiError(ErrorCode.STREAMS_INVALID_TOPOLOGY, problem)
 

@@ -86,18 +86,22 @@ class InternalTopics:
     def coordinator(self, key: str, name: str = OFFSETS_TOPIC) -> Broker:
         """The leader of a key's partition. Raises ApiError: COORDINATOR_NOT_AVAILABLE, no leader is up."""
         partition = self.partition_of(name, key)
-        broker = self.cluster.brokers.get(partition.leader)
-        if broker is None or not broker.online:
+        broker = self._leader_of(partition)
+        if broker is None:
             raise ApiError(ErrorCode.COORDINATOR_NOT_AVAILABLE, f"{name}-{partition.index} has no leader that is up")
         return broker
+
+    def _leader_of(self, partition: Partition) -> Broker | None:
+        """The leader of a partition, None if none is up."""
+        broker = self.cluster.brokers.get(partition.leader)
+        return broker if broker is not None and broker.online else None
 
     def has_coordinator(self, name: str, key: str) -> bool:
         """True if a key has a coordinator now."""
         topic = self.cluster.topics.get(name)
         if topic is None:
             return bool(self.cluster.liveness.online_brokers)
-        broker = self.cluster.brokers.get(self._partition_in(topic, key).leader)
-        return broker is not None and broker.online
+        return self._leader_of(self._partition_in(topic, key)) is not None
 
     def move_coordinator(self, key: str, broker: Broker) -> bool:
         """Let a broker coordinate a group, or a transactional id, whenever it is up; returns False if it already does.
@@ -189,10 +193,7 @@ class InternalTopics:
         return self.cluster.log_store.shards.get((partition.topic.id, partition.index))
 
     def _writable_shard(self, partition: Partition) -> CoordinatorShard:
-        shard = self._shard_of(partition)
-        if shard is None:
-            shard = self.cluster.log_store.shards[partition.topic.id, partition.index] = CoordinatorShard()
-        return shard
+        return self.cluster.log_store.shards.setdefault((partition.topic.id, partition.index), CoordinatorShard())
 
     def is_encoded(self, partition: Partition) -> bool:
         """True if the log of a partition has all records as bytes."""
