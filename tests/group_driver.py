@@ -73,6 +73,7 @@ class GroupDriver:
         request = join_request(member_id, instance_id, protocols, session_ms, rebalance_ms, protocol_type)
         version = VERSION if skips_assignment else WITHOUT_SKIPPING
         sender = Sender(version if requires_member_id else WITHOUT_IDS, "client", "/127.0.0.1")
+        self.groups.check_joining(GROUP, session_ms)
         return self.groups.join(request, sender, self.now_ms, self.rng)
 
     def enter(self, **how: Any) -> tuple[str, PendingAnswer[JoinGroupResponse]]:

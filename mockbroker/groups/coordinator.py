@@ -176,10 +176,9 @@ class Groups:
     def join(self, request: JoinGroupRequest, sender: Sender, now_ms: int, rng: Random) -> PendingJoin:
         """Handle a JoinGroup. A member without an id creates the group if necessary.
 
-        Raises ApiError: those of ``check_joining`` and of ``ClassicGroup.join``.
+        Raises ApiError: those of ``ClassicGroup.join``; the caller has called ``check_joining``.
         """
         group_id = request.group_id
-        self.check_joining(group_id, request.session_timeout_ms)
         other = self._groups.get(group_id)
         if is_consumer(other) and other.member_count:
             try:

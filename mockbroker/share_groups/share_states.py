@@ -17,7 +17,13 @@ from msgspec import structs
 
 from mockbroker.state.coordinator_shard import CoordinatorRecord
 from mockbroker.state.errors import ApiError
-from protocol.embedded.share_state_log import ShareSnapshotValue, ShareUpdateValue, StateBatch
+from protocol.embedded.share_state_log import (
+    ShareSnapshotKey,
+    ShareSnapshotValue,
+    ShareUpdateKey,
+    ShareUpdateValue,
+    StateBatch,
+)
 from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
@@ -39,6 +45,11 @@ class SharePartitionKey(NamedTuple):
     group_id: str
     topic_id: bytes
     partition: int
+
+
+def share_partition_of(key: ShareSnapshotKey | ShareUpdateKey) -> SharePartitionKey:
+    """The share partition that a record is about."""
+    return SharePartitionKey(key.group_id, key.topic_id, key.partition)
 
 
 def coordinator_key(key: SharePartitionKey) -> str:
@@ -84,7 +95,7 @@ def share_of(cluster: Cluster) -> SharePartitions:
 
 def replay(states: dict[SharePartitionKey, ShareState], record: CoordinatorRecord) -> None:
     """Apply a record of ``__share_group_state`` to the states by share partition."""
-    key = SharePartitionKey(record.key.group_id, record.key.topic_id, record.key.partition)
+    key = share_partition_of(record.key)
     if record.value is None:
         states.pop(key, None)
     elif isinstance(record.value, ShareSnapshotValue):

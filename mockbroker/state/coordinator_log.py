@@ -17,7 +17,7 @@ from mockbroker.state.coordinator_shard import NEVER, CoordinatorRecord, Coordin
 from mockbroker.state.features import feature_level
 from mockbroker.state.topics.coordinator_keys import COORDINATOR_TOPICS
 from protocol.codec import codec
-from protocol.embedded.group_log import OffsetCommitValue
+from protocol.embedded.group_log import OffsetCommitKey, OffsetCommitValue
 from protocol.embedded.transaction_log import TransactionLogValue
 from protocol.embedded.versioned import read_versioned, write_versioned
 from protocol.records import ControlType, Record, control_type, iter_records
@@ -134,8 +134,6 @@ def message_types(topic: str) -> dict[int, tuple[Any, Any]]:
 
 def in_present_form(key: Any, value: Any | None) -> tuple[Any, Any | None]:
     """An offset of Kafka 0.8 in its current form. Source: GroupCoordinatorShard.convertLegacyOffsetCommitKey."""
-    from protocol.embedded.group_log import OffsetCommitKey, OffsetCommitValue
-
     if value is not None:
         value = OffsetCommitValue(
             offset=value.offset, metadata=value.metadata, commit_timestamp=value.commit_timestamp, expire_timestamp=-1

@@ -12,7 +12,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from mockbroker.share_groups.share_states import SHARE_TOPIC, SharePartitionKey, coordinator_key, replay, share_of
+from mockbroker.share_groups.share_states import (
+    SHARE_TOPIC,
+    SharePartitionKey,
+    coordinator_key,
+    replay,
+    share_of,
+    share_partition_of,
+)
 from mockbroker.state.timers import Timers
 from mockbroker.state.topics.topic import NO_LEADER
 from protocol.embedded.share_state_log import ShareSnapshotKey, ShareUpdateKey
@@ -110,8 +117,3 @@ class ShareStateLog:
     def _interval_ms(self, job: Job) -> int:
         interval_ms: int = self.cluster.configs.broker(None, INTERVALS[job])
         return interval_ms
-
-
-def share_partition_of(key: ShareSnapshotKey | ShareUpdateKey) -> SharePartitionKey:
-    """The share partition that a record is about."""
-    return SharePartitionKey(key.group_id, key.topic_id, key.partition)
