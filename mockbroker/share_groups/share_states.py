@@ -17,13 +17,7 @@ from msgspec import structs
 
 from mockbroker.state.coordinator_shard import CoordinatorRecord
 from mockbroker.state.errors import ApiError
-from protocol.embedded.share_state_log import (
-    ShareSnapshotKey,
-    ShareSnapshotValue,
-    ShareUpdateKey,
-    ShareUpdateValue,
-    StateBatch,
-)
+from protocol.embedded.share_state_log import ShareSnapshotValue, ShareUpdateValue, StateBatch
 from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
@@ -47,8 +41,8 @@ class SharePartitionKey(NamedTuple):
     partition: int
 
 
-def share_partition_of(key: ShareSnapshotKey | ShareUpdateKey) -> SharePartitionKey:
-    """The share partition that a record is about."""
+def share_partition_of(key: Any) -> SharePartitionKey:
+    """The share partition that the key of a record is about."""
     return SharePartitionKey(key.group_id, key.topic_id, key.partition)
 
 

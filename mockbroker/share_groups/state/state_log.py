@@ -22,10 +22,11 @@ from mockbroker.share_groups.share_states import (
 )
 from mockbroker.state.timers import Timers
 from mockbroker.state.topics.topic import NO_LEADER
-from protocol.embedded.share_state_log import ShareSnapshotKey, ShareUpdateKey
+from protocol.embedded.share_state_log import ShareUpdateKey
 
 if TYPE_CHECKING:
     from mockbroker.state.cluster import Cluster
+    from mockbroker.state.coordinator_shard import CoordinatorRecord
     from mockbroker.state.topics.topic import Partition
 
 Job = Literal["prune", "repeat"]
@@ -56,23 +57,21 @@ class ShareStateLog:
         for batch in partition.log.batches(partition.log.start_offset):
             for one in iter_records(batch.data, crc=False):
                 for record in record_of(SHARE_TOPIC, one):
-                    self.appended(partition, record.key, one.offset, is_deleted=record.value is None)
+                    self.appended(partition, record, one.offset)
                     replay(states, record)
 
-    def appended(
-        self, partition: Partition, key: ShareSnapshotKey | ShareUpdateKey, offset: int, *, is_deleted: bool
-    ) -> None:
+    def appended(self, partition: Partition, record: CoordinatorRecord, offset: int) -> None:
         """Track a record that was appended."""
         for job in INTERVALS:
             if job not in self._timers:
                 self._set_timer(job)
-        if isinstance(key, ShareUpdateKey):
+        if isinstance(record.key, ShareUpdateKey):
             return
         snapshots = self._snapshots.setdefault(partition, {})
-        share_partition = share_partition_of(key)
+        share_partition = share_partition_of(record.key)
         snapshots[share_partition] = offset
         self._redundant[partition] = min(snapshots.values())
-        if is_deleted:
+        if record.value is None:
             del snapshots[share_partition]
 
     def forget_all(self) -> None:

@@ -269,7 +269,7 @@ class InternalTopics:
         followed = self._log_of(topic.name)
         if followed is not None:
             for offset, record in enumerate(records, base_offset):
-                followed.appended(partition, record.key, offset, is_deleted=record.value is None)
+                followed.appended(partition, record, offset)
 
     # creation
 
