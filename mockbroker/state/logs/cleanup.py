@@ -50,7 +50,7 @@ class LogCleanup:
     def appended(self, partition: Partition, now_ms: int) -> None:
         """Set deadlines after records were appended to a partition's log."""
         if self.memory is not None:
-            self.memory.appended(now_ms)
+            self.memory.appended(partition, now_ms)
         self._watch([partition], now_ms)
 
     def _watch(self, partitions: Iterable[Partition], now_ms: int) -> None:
@@ -74,6 +74,8 @@ class LogCleanup:
     def forget(self, partitions: Iterable[Partition]) -> None:
         """Cancel the deadlines of deleted partitions."""
         gone = list(partitions)
+        if self.memory is not None:
+            self.memory.forget(gone)
         self.looks.forget(gone)
         self.expiries.forget(gone)
 

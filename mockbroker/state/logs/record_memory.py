@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import heapq
 import logging
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from mockbroker.state.settings import RECORDS_LIMIT
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 SEGMENTS = 64
 """The limit divided by the maximum segment size, so that one deletion removes a small part of all records."""
 MIN_SEGMENT_BYTES = 1 << 16
+UNCOUNTED = 1 << 62
 log = logging.getLogger("mockbroker")
 
 
@@ -26,12 +28,15 @@ log = logging.getLogger("mockbroker")
 class RecordMemory:
     """The limit of a cluster's logs; ``dropped_bytes`` counts from the start.
 
-    Internal topics count too, but their segments are never dropped.
+    Internal topics count too, but their segments are never dropped. ``most_bytes`` is at least the size of all logs:
+    that of the last count, and what was appended since; before the first count it is above any limit.
     """
 
     cluster: Cluster
     limit_bytes: int
     dropped_bytes: int = 0
+    most_bytes: int = UNCOUNTED
+    _counted: dict[Partition, int] = field(default_factory=dict)
 
     @property
     def segment_bytes(self) -> int:
@@ -43,10 +48,25 @@ class RecordMemory:
         """The size of all logs."""
         return sum(one.log.size_bytes for one in self.cluster.filled_partitions())
 
-    def appended(self, now_ms: int) -> None:
-        """Drop segments above the limit."""
-        if self.size_bytes > self.limit_bytes:
-            self._drop(now_ms)
+    def appended(self, partition: Partition, now_ms: int) -> None:
+        """Count appended records; above the limit, drop segments."""
+        size = partition.log.size_bytes
+        self.most_bytes += size - self._counted.get(partition, 0)
+        self._counted[partition] = size
+        if self.most_bytes > self.limit_bytes:
+            self._count()
+            if self.most_bytes > self.limit_bytes:
+                self._drop(now_ms)
+                self._count()
+
+    def forget(self, partitions: Iterable[Partition]) -> None:
+        """Let go of deleted partitions."""
+        for one in partitions:
+            self._counted.pop(one, None)
+
+    def _count(self) -> None:
+        self._counted = {one: one.log.size_bytes for one in self.cluster.filled_partitions()}
+        self.most_bytes = sum(self._counted.values())
 
     def _drop(self, now_ms: int) -> None:
         """Drop the segments with the oldest last write, until a tenth of the limit is free."""

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import gc
+from unittest import mock
+
 from mockbroker.core.simulation import Simulation
+from mockbroker.state.cluster import Cluster
 from mockbroker.state.logs.record_memory import MIN_SEGMENT_BYTES
 from protocol.error_codes import ErrorCode
 from tests.unit.mockbroker.handlers.records import batch, fetch, produce
@@ -54,6 +58,26 @@ def test_a_single_segment_of_many_partitions_goes_too():
     assert held(sim) <= LIMIT_BYTES
     assert fetch(sim, topic="wide", index=199).records
     assert fetch(sim, topic="wide", index=0).error_code == ErrorCode.OFFSET_OUT_OF_RANGE
+
+
+def test_all_logs_are_counted_only_where_the_limit_may_be_reached():
+    sim = simulation()
+    fill(sim, "orders", 1)
+    with mock.patch.object(Cluster, "filled_partitions", wraps=sim.cluster.filled_partitions) as counted:
+        fill(sim, "orders", 50)
+        assert not counted.called
+        fill(sim, "orders", 50)
+        assert counted.called
+    assert held(sim) <= LIMIT_BYTES
+
+
+def test_deleted_topics_are_let_go_of():
+    sim = simulation()
+    memory, topic = sim.cluster.log_cleanup.memory, sim.cluster.topics["orders"]
+    fill(sim, "orders", 1)
+    assert topic.partitions[0] in gc.get_referents(*gc.get_referents(memory))
+    sim.cluster.replication_control.delete(topic)
+    assert topic.partitions[0] not in gc.get_referents(*gc.get_referents(memory))
 
 
 def test_what_is_held_counts_anew_when_a_cluster_begins_anew():
