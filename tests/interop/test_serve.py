@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import signal
 import socket
 import sys
@@ -97,6 +98,13 @@ async def hang_up_after(host: str, port: str, data: bytes) -> None:
     await writer.wait_closed()
 
 
+def lines_told(complaint: str) -> int:
+    """How many log lines a line stands for: one, or those of its cause that were only counted."""
+    assert "closes the connection of " in complaint
+    told = re.match(r"(?:(\d+) times|once) more: ", complaint)
+    return int(told[1] or 1) if told else 1
+
+
 async def test_bad_input_ends_one_connection_with_one_logged_line_and_a_real_client_notices_nothing(tmp_path):
     async with serving(tmp_path, "--port", "0", "--brokers", "1", "--topic", f"{TOPIC}:1") as served:
         host, port = served.servers.split(":")
@@ -115,8 +123,8 @@ async def test_bad_input_ends_one_connection_with_one_logged_line_and_a_real_cli
         assert [record.value for record in seen] == sorted(acknowledged, key=int)
         code, complaints = await served.end()
         assert code == 0
-        assert all("closes the connection of 127.0.0.1" in one for one in complaints)
-        assert len(complaints) == len(BAD_INPUT)
+        assert "closes the connection of 127.0.0.1" in complaints[0]
+        assert sum(map(lines_told, complaints)) == len(BAD_INPUT)
 
 
 async def test_a_version_of_api_versions_that_is_to_come_is_answered_in_version_0_with_the_range(tmp_path):

@@ -1,4 +1,4 @@
-"""Log lines never hold up who logs, and cannot be forged."""
+"""Log lines never hold up who logs, are one a cause, and cannot be forged."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import os
 import pytest
 
 from mockbroker.adapters.log_output import LogOutput
+
+NEVER_S = 1e6
 
 
 class Pipe:
@@ -41,11 +43,12 @@ def test_a_line_is_written(pipe):
 
 
 def test_a_pipe_that_nobody_drains_holds_nobody_up_and_what_did_not_fit_is_told_afterwards(pipe):
-    output = LogOutput(pipe.writing)
+    output = LogOutput(pipe.writing, count_s=NEVER_S)
     logger = logger_to(output)
     number = 300
     for one in range(number):
-        logger.warning("cause %d %s", one, "x" * 1000)
+        text = f"cause {one} {'x' * 1000}"
+        logger.warning(text)
     read = os.read(pipe.reading, 1 << 20)
     logger.warning("the next")
     output.close()
@@ -55,6 +58,31 @@ def test_a_pipe_that_nobody_drains_holds_nobody_up_and_what_did_not_fit_is_told_
     assert 0 < len(lines) < number
     assert told == f"{number - len(lines)} log lines were left out: the lines before were not read in time"
     assert after == "the next"
+
+
+def test_of_one_cause_there_is_one_line_and_then_a_count(pipe):
+    output = LogOutput(pipe.writing, count_s=NEVER_S)
+    logger = logger_to(output)
+    for port in range(700):
+        logger.warning("closes the connection of %s", port)
+    logger.error("something else")
+    output.close()
+    assert pipe.read_all().splitlines() == [
+        "closes the connection of 0",
+        "something else",
+        "699 times more: closes the connection of ...",
+    ]
+
+
+def test_the_count_comes_again_and_again_and_a_cause_that_was_quiet_shows_anew(pipe):
+    output = LogOutput(pipe.writing, count_s=NEVER_S)
+    logger = logger_to(output)
+    for lines in (3, 2, 0, 1):
+        for _ in range(lines):
+            logger.warning("again")
+        output.write_counts()
+    output.close()
+    assert pipe.read_all().splitlines() == ["again", "2 times more: again", "2 times more: again", "again"]
 
 
 def test_what_came_over_the_wire_forges_no_line(pipe):
