@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import inspect
+import pkgutil
 from collections.abc import Callable
+from importlib import import_module
 
 import pytest
 
+import mockbroker
+
+for part in pkgutil.walk_packages(mockbroker.__path__, "mockbroker."):
+    # a run within this process forgets the modules that it imports, but not what others remember of them
+    import_module(part.name)
 SETTINGS = """
 [tool.pytest.ini_options]
 addopts = ['--strict-markers', '-p', 'no:cacheprovider']
