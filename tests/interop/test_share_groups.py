@@ -33,7 +33,9 @@ def left(cluster: MockCluster, index: int = 0) -> int:
     topic = cluster.state.topics["orders"]
     state = share_of(cluster.state).coordinator.states.get(SharePartitionKey("workers", topic.id, index))
     assert state is not None
-    done = max(0, state.start_offset) + max(0, state.delivery_complete_count)  # -1 where nothing was ever read
+    done = max(0, state.value.start_offset) + max(
+        0, state.value.delivery_complete_count
+    )  # -1 where nothing was ever read
     return topic.partitions[index].log.end_offset - done
 
 
