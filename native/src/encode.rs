@@ -4,11 +4,11 @@ use crate::object::{contents, Held, Obj};
 use crate::program::{Default, Fresh, Length, Number, Op, Program, Record, Tags};
 use pyo3::ffi::{
     PyBUF_SIMPLE, PyBuffer_Release, PyByteArray_Check, PyBytes_AsString, PyBytes_Check, PyBytes_FromStringAndSize,
-    PyBytes_Size, PyErr_Occurred, PyFloat_AsDouble, PyList_Append, PyList_Check, PyList_GetItem, PyList_New,
-    PyList_Size, PyLong_AsLongLongAndOverflow, PyLong_Check, PyMemoryView_Check, PyNumber_Index,
-    PyObject_GetAttrString, PyObject_GetBuffer, PyObject_RichCompareBool, PySequence_Fast, PySequence_GetItem,
-    PySequence_Size, PyTuple_Check, PyTuple_GetItem, PyTuple_Size, PyUnicode_AsUTF8AndSize, PyUnicode_Check, Py_EQ,
-    Py_None, Py_TYPE, Py_buffer,
+    PyBytes_Size, PyDict_Check, PyDict_Items, PyErr_Occurred, PyFloat_AsDouble, PyList_Append, PyList_Check,
+    PyList_GetItem, PyList_New, PyList_Size, PyLong_AsLongLongAndOverflow, PyLong_Check, PyMemoryView_Check,
+    PyNumber_Index, PyObject_GetAttrString, PyObject_GetBuffer, PyObject_RichCompareBool, PySequence_Fast,
+    PySequence_GetItem, PySequence_Size, PyTuple_Check, PyTuple_GetItem, PyTuple_Size, PyUnicode_AsUTF8AndSize,
+    PyUnicode_Check, Py_EQ, Py_None, Py_TYPE, Py_buffer,
 };
 
 const MAX_STRING_BYTES: isize = 32767;
@@ -358,7 +358,12 @@ impl<'a> Encoder<'a> {
 
     #[inline(never)]
     unsafe fn tagged(&mut self, tags: &Tags, mut chosen: Vec<(u32, Vec<u8>)>, unknown: &Held) -> Done {
-        let pairs = Held::of(PySequence_Fast(unknown.get(), c"tagged fields are pairs".as_ptr())).ok_or(Refused)?;
+        let pairs = if PyDict_Check(unknown.get()) != 0 {
+            PyDict_Items(unknown.get())
+        } else {
+            PySequence_Fast(unknown.get(), c"tagged fields are pairs".as_ptr())
+        };
+        let pairs = Held::of(pairs).ok_or(Refused)?;
         for index in 0..PySequence_Size(pairs.get()) {
             let pair = Held::of(PySequence_GetItem(pairs.get(), index)).ok_or(Refused)?;
             if PyTuple_Check(pair.get()) == 0 || PyTuple_Size(pair.get()) != 2 {

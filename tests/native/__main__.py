@@ -19,7 +19,7 @@ PLACE = BUILD / "installed"
 TESTS = (
     *("tests/native", "tests/unit/protocol", "tests/unit/kafka_rack/wire_capture", "tests/unit/kafka_rack/wire_tables"),
     *("tests/property/test_compiled_codec.py", "tests/property/test_wire_compatibility.py"),
-    *("tests/conformance/test_golden.py", "tests/conformance/test_captures.py"),
+    *("tests/conformance/test_golden.py", "tests/conformance/test_captures.py", "tests/unit/test_docs.py"),
 )
 NEEDS_CARGO = "the native codec is built by cargo 1.83 or newer, which is missing here: install Rust"
 

@@ -100,6 +100,12 @@ def test_pieces_are_those_of_python(version, sizes):
     assert codec(FetchResponse, version).piece_encoder()(message) == expected
 
 
+@pytest.mark.parametrize("unknown", [{9: b"x", 7: b"y"}, [(9, b"x"), (7, b"y")], ((9, b"x"), (7, b"y"))])
+def test_unknown_tagged_fields_are_pairs_or_a_mapping(unknown):
+    message = MetadataResponse(unknown_tagged_fields=unknown)
+    assert codec(MetadataResponse, 12).encode(message) == reference.encode(message, 12)
+
+
 def test_a_class_whose_fields_are_not_found_is_called(monkeypatch):
     monkeypatch.setattr(native, "_offsets", {})
     monkeypatch.setattr(native.core, "probe", lambda _: None)
