@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from mockbroker.adapters.served_cluster import ServedCluster
 
 LOOK_S, TRAFFIC_S = 0.2, 1.0
-SURELY_S = 2.0  # changes by time alone, as of groups whose members have gone, are seen within this time
 BUSY_SHARE = 60  # data that took N s to make are next made 60 N s later at the earliest
 MAX_LISTENERS = 64
 MAX_REQUESTS = 200  # of one event
@@ -43,15 +42,13 @@ class EventKind:
     def __init__(self, name: str, make: Callable[[], Any], every_s: float) -> None:
         self.name, self.make, self.every_s = name, make, every_s
         self._last = b""
-        self._mark: object = None
-        self._next_s = self._surely_s = 0.0
+        self._next_s = 0.0
 
-    def newest(self, mark: object) -> bytes:
-        """The data, made again if it is time and ``mark`` has changed; the same object if they are equal."""
+    def newest(self) -> bytes:
+        """The data, made again if it is time; the same object if they are equal."""
         now_s = time.monotonic()
-        if now_s >= self._next_s and (mark != self._mark or now_s >= self._surely_s):
+        if now_s >= self._next_s:
             made = msgspec.json.encode(self.make())
-            self._mark, self._surely_s = mark, now_s + SURELY_S
             self._next_s = now_s + max(self.every_s - LOOK_S / 2, BUSY_SHARE * (time.monotonic() - now_s))
             if made != self._last:
                 self._last = made
@@ -87,9 +84,7 @@ class EventHub:
             while not self._closing.is_set():
                 found = {}
                 for kind in self._kinds:
-                    data = kind.newest(
-                        (id(self.cluster.state), self.cluster.state.version, self.cluster.journal.mark())
-                    )
+                    data = kind.newest()
                     if sent.get(kind.name) is not data:
                         found[kind.name] = sent[kind.name] = data
                 began_s, mark = time.monotonic(), self.cluster.journal.mark()

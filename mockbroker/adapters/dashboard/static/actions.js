@@ -80,6 +80,8 @@ export const cutLink = (first, second) =>
 export const removeFaults = (ids, words = `Removed ${ids.join(", ")}.`) =>
   press({ kind: "remove_faults", ids }, async () => {
     for (const id of ids) await ask("DELETE", `faults/${path(id)}`);
+    state.faults = state.faults.filter(({ id }) => !ids.includes(id));
+    changed("faults");
     return words;
   });
 
