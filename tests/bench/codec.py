@@ -8,7 +8,7 @@ from them; below 1 the peer is faster. A dash: the peer does not know the versio
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from .measure import geometric_mean, machine, side_by_side
@@ -20,6 +20,10 @@ LARGE_SECONDS, LARGE_ROUNDS = 0.6, 15
 CORPUS_SECONDS, CORPUS_ROUNDS = 0.02, 9
 CONSTRUCT_LIMIT = 100_000  # bytes above which construct itself is left out: it takes a second for each reading
 EXTREMES = 5  # messages shown at each end of the corpus
+MIN_DECODE, MIN_ENCODE = {"kio": 2, "kafka-python": 8}, {"kio": 30}
+"""The aims of the native codec: how many times as long as it a peer takes, on average."""
+MIN_DECODE_OF_ONE = {"kio": 1.2}
+"""The same for each message."""
 
 
 class Row(NamedTuple):
@@ -129,16 +133,22 @@ def cells(seconds: float | None, ratios: dict[str, float]) -> str:
 def corpus_lines(peer: str, rows: list[Row]) -> str:
     """The geometric means over the corpus, and the messages at both ends."""
     lines = [f"{peer}: {len(rows)} messages"]
-    for verb, ratios in (
-        ("decode", {row.label: row.decode_ratios[peer] for row in rows}),
-        ("encode", {row.label: row.encode_ratios[peer] for row in rows}),
+    for verb, ratios, aim, aim_of_one in (
+        ("decode", {row.label: row.decode_ratios[peer] for row in rows}, MIN_DECODE, MIN_DECODE_OF_ONE),
+        ("encode", {row.label: row.encode_ratios[peer] for row in rows}, MIN_ENCODE, {}),
     ):
         ordered = sorted(ratios.items(), key=lambda pair: pair[1])
         ends = [", ".join(f"{name} {ratio:.2f}" for name, ratio in part) for part in (ordered[:EXTREMES], ordered[-2:])]
         slower = sum(ratio < 1 for ratio in ratios.values())
-        lines.append(f"  {verb}: geometric mean {geometric_mean(list(ratios.values())):.2f}, below 1 for {slower}")
-        lines.append(f"    least {ends[0]}; most {ends[1]}")
+        mean = geometric_mean(list(ratios.values()))
+        lines.append(f"  {verb}: geometric mean {mean:.2f}{aimed(aim, peer)}, below 1 for {slower}")
+        lines.append(f"    least {ends[0]}{aimed(aim_of_one, peer)}; most {ends[1]}")
     return "\n".join(lines)
+
+
+def aimed(aims: Mapping[str, float], peer: str) -> str:
+    """The aim for a peer, to be shown after its figure; "" without one."""
+    return f" (aim: {aims[peer]})" if peer in aims else ""
 
 
 if __name__ == "__main__":

@@ -18,6 +18,9 @@ from .messages import large
 from .peers import kio, ours
 
 LIVE = (0, 120_000, 1_000_000)
+AIMED_AT = 120_000
+MIN_MEAN, MIN_OF_ONE = 2, 1.5
+"""The aims of the native codec among so many: how many times as long as it kio takes, on average and for each."""
 ROUNDS, SECONDS = 5, 0.3  # of each call in each round
 
 
@@ -67,6 +70,9 @@ def main() -> None:
     for label, row in cells.items():
         print(f"{label:55} {''.join(row)}")
     print(f"{'geometric mean':55} " + "".join(f"{geometric_mean(found):>24.2f}" for found in ratios if found))
+    if aimed := ratios[LIVE.index(AIMED_AT)]:
+        mean, least = geometric_mean(aimed), min(aimed)
+        print(f"of {AIMED_AT:,}: mean {mean:.2f}; aim: {MIN_MEAN}; least {least:.2f}; aim: {MIN_OF_ONE}")
 
 
 if __name__ == "__main__":
