@@ -7,7 +7,7 @@ are all partitions of its session, not only those that the request changes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -88,6 +88,24 @@ def named(call: Call, request: Any) -> Subjects:
     groups: list[str] = []
     all_topics = collect(call, request, names, topics, groups)
     return Subjects({name: tuple(indexes) for name, indexes in topics.items()}, tuple(groups), all_topics)
+
+
+def with_session(
+    call: Call,
+    named: Subjects,
+    session: Iterable[tuple[str | bytes, int]],
+    forgotten: Iterable[tuple[str | bytes, int]],
+) -> Subjects:
+    """The partitions of a session that a request does not remove, then those that it names."""
+    topics: dict[str, dict[int, None]] = {}
+    gone = set(forgotten)
+    for key, index in session:
+        name = key if isinstance(key, str) else name_of_id(call, key)
+        if name is not None and (key, index) not in gone:
+            topics.setdefault(name, {})[index] = None
+    for name, indexes in named.topics.items():
+        topics.setdefault(name, {}).update(dict.fromkeys(indexes))
+    return Subjects({name: tuple(indexes) for name, indexes in topics.items()}, named.groups)
 
 
 def nothing_named(_call: Call, _request: Any) -> Subjects:

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from kafka_rack.plurals import counted
 from kafka_rack.writers import can_partition_by_rack
 from mockbroker.call import Outcome, ProducedPart
-from mockbroker.core.journal.parts import parts_of
 from mockbroker.core.journal.records import (
     FETCH,
     NO_REPLICA,
@@ -30,6 +29,7 @@ from mockbroker.core.journal.records import (
 )
 from mockbroker.core.own_thread import InOwnThread, in_own_thread
 from mockbroker.core.response_errors import error_names
+from mockbroker.handlers.transferred import parts_of
 from protocol.registry import APIS
 
 if TYPE_CHECKING:

@@ -10,23 +10,22 @@ KafkaApis.handleFetchRequest and ReplicaManager.fetchMessages, Apache Kafka.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from struct import Struct
 from typing import NamedTuple, cast
 
 from mockbroker.api import Errors, Needs, RequestError, handles
-from mockbroker.call import Call, FetchedPart, Wait
+from mockbroker.call import Call, Wait
 from mockbroker.handlers.leadership import (
     NO_EPOCH,
     READ_COMMITTED,
     check_isolation_level,
-    current_leader,
     find_partition,
-    hosted_by,
+    name_leader,
     node_endpoints,
-    preferred_reader,
+    served_by,
 )
+from mockbroker.handlers.transferred import fetched_parts
 from mockbroker.state.errors import ApiError
 from mockbroker.state.logs.log import UNDEFINED_EPOCH, Log
 from mockbroker.state.replicas.preferred import check_follower_has, preferred_replica
@@ -36,17 +35,17 @@ from mockbroker.state.sessions.fetch_sessions import (
     NO_SESSION,
     FetchPartition,
     FetchSession,
+    PartitionKey,
     TopicKey,
 )
 from mockbroker.state.topics.topic import Partition
-from mockbroker.subjects import Subjects, name_of_id, named
+from mockbroker.subjects import Subjects, named, with_session
 from protocol.apis.fetch import FetchRequest, FetchResponse
 from protocol.error_codes import ErrorCode
 from protocol.framing import Pieces
 
 MESSAGE_TIME_VERSION = 2
-BATCH_VERSION = 4
-CUT_VERSION = 4  # earlier versions get whole messages, converted
+BATCH_VERSION = 4  # earlier versions get whole messages, converted
 STORAGE_ERROR_VERSION = 6
 TOPIC_ID_VERSION = 13
 SESSION_VERSION = 7
@@ -55,11 +54,6 @@ ENDPOINTS_VERSION = 16
 CURRENT_LEADER_VERSION = 12
 UNKNOWN_OFFSET = -1
 NO_ID = bytes(16)
-NO_REPLICAS: tuple[int, ...] | None = ()
-BASE_OFFSET, LAST_OFFSET_DELTA = Struct(">q"), Struct(">i")
-MAGIC, LAST_OFFSET_DELTA_AT, MAGIC_OF_BATCHES = 16, 23, 2
-"""Byte offsets of a batch's magic and, for magic 2, of its last offset delta."""
-NO_REPLICA = -1
 FUTURE_REPLICA = -3  # of a broker's own replica on its way to another directory
 UNKNOWN_TO_METADATA: dict[int, int] = {
     ErrorCode.UNKNOWN_TOPIC_ID: 1,
@@ -74,8 +68,8 @@ PartitionResponse = FetchResponse.Topic.Partition
 
 
 class FetchParams(NamedTuple):
-    """A fetch request: its partitions in order, its limits, its session if any, its rack, and which records it may
-    read: committed ones only, or as a replica all.
+    """A fetch request: its partitions in order, its limits, its session if any, its rack, and whether a replica reads,
+    which may read all records.
     """
 
     wanted: list[FetchPartition]
@@ -85,7 +79,7 @@ class FetchParams(NamedTuple):
     max_bytes: int
     until_ms: int
     rack: str
-    committed_only: bool
+    isolation_level: int
     is_replicas: bool
 
 
@@ -93,24 +87,22 @@ class FetchParams(NamedTuple):
 class PartitionRead:
     """The result of reading one partition.
 
-    ``entry`` is its part of the answer if that has no records: an error, or the preferred replica. ``seen`` is the
-    readable range at the time, which shows a later read whether anything is new. ``cut`` is the beginning of the first
-    batch that does not fit; ``size`` counts it too. ``on_older_segment``: the records extend past one segment, so the
-    fetch does not wait. ``unknown``: this broker's metadata lack its topic's id (1) or the partition (2).
+    ``entry`` is its part of the answer; ``respond`` adds the records. ``is_final``: it is an error, a preferred replica
+    or a diverging epoch. ``batches`` ends with the beginning of the first batch that does not fit, if there is any.
+    ``seen`` is the readable range at the time, which shows a later read whether anything is new.
+    ``on_older_segment``: the records extend past one segment, so the fetch does not wait. ``unknown``: this broker's
+    metadata lack its topic's id (1) or the partition (2).
     """
 
     wanted: FetchPartition
     partition: Partition | None
-    high_watermark: int = UNKNOWN_OFFSET
+    entry: PartitionResponse
     batches: Sequence[bytes] = ()
     size: int = 0
-    entry: PartitionResponse | None = None
     seen: tuple[int, int] | None = None
-    last_stable_offset: int = UNKNOWN_OFFSET
-    aborted: list[PartitionResponse.AbortedTransaction] | None = None
-    cut: bytes = b""
-    unknown: int = 0
+    is_final: bool = False
     on_older_segment: bool = False
+    unknown: int = 0
 
 
 def in_session(request: FetchRequest, answer: FetchResponse, _error: RequestError, _version: int) -> FetchResponse:
@@ -126,15 +118,7 @@ def session_subjects(call: Call, request: FetchRequest) -> Subjects:
     session = sessions.by_id.get(request.session_id) if sessions is not None else None
     if session is None:
         return fresh
-    by_name: dict[str, dict[int, None]] = {}
-    gone = set(forgotten(request, session.by_topic_id))
-    for key, index in session.partitions:
-        name = key if isinstance(key, str) else name_of_id(call, key)
-        if name is not None and (key, index) not in gone:
-            by_name.setdefault(name, {})[index] = None
-    for name, indexes in fresh.topics.items():
-        by_name.setdefault(name, {}).update(dict.fromkeys(indexes))
-    return Subjects({name: tuple(indexes) for name, indexes in by_name.items()})
+    return with_session(call, fresh, session.partitions, forgotten(request, session.by_topic_id))
 
 
 @handles(
@@ -157,18 +141,15 @@ def fetch(call: Call, request: FetchRequest) -> FetchResponse | Wait:
     """Open or resume the session, then read its partitions."""
     if request.rack_id:
         call.session.learn_rack(request.rack_id)
-    if request.replica_id != NO_REPLICA or request.replica_state.replica_id != NO_REPLICA:
-        call.replica_id = max(request.replica_id, request.replica_state.replica_id)
+    replicas = (request.replica_id, request.replica_state.replica_id)
+    call.replica_id = max(replicas)
     try:
         session, full, wanted = open_session(call, request)
     except ApiError as error:
         if error.code == ErrorCode.UNKNOWN_SERVER_ERROR:
             raise
         return FetchResponse(error_code=error.code)  # without the session's id: SessionErrorContext
-    if request.isolation_level and any(is_known(call, one) for one in wanted):
-        check_isolation_level(request.isolation_level)
     max_bytes = min(request.max_bytes, call.cluster.settings["fetch.max.bytes"])
-    is_replicas = call.replica_id >= 0 or FUTURE_REPLICA in (request.replica_id, request.replica_state.replica_id)
     reading = FetchParams(
         wanted,
         session,
@@ -176,9 +157,9 @@ def fetch(call: Call, request: FetchRequest) -> FetchResponse | Wait:
         min(request.min_bytes, max_bytes),
         max_bytes,
         call.now_ms + max(0, request.max_wait_ms),
-        request.rack_id if call.version >= FOLLOWER_VERSION and call.replica_id < 0 else "",
-        call.version >= BATCH_VERSION and request.isolation_level == READ_COMMITTED and not is_replicas,
-        is_replicas,
+        request.rack_id if call.replica_id < 0 else "",
+        request.isolation_level,
+        call.replica_id >= 0 or FUTURE_REPLICA in replicas,
     )
     return read(call, reading)
 
@@ -207,7 +188,9 @@ def read(
         room = max(0, room - one.size)
         if not one.unknown:
             idle = False
-            urgent = urgent or one.entry is not None or one.on_older_segment
+            urgent = urgent or one.is_final or one.on_older_segment
+    if not idle:
+        check_isolation_level(reading.isolation_level)
     may_wait = call.now_ms < reading.until_ms and not call.cluster.is_ending
     if may_wait and not urgent and not idle and size < reading.min_bytes:
         keys = tuple(one.partition for one in reads if one.partition is not None)
@@ -224,18 +207,7 @@ def seen_of(call: Call, partition: Partition) -> tuple[int, int]:
 def open_session(call: Call, request: FetchRequest) -> tuple[FetchSession | None, bool, list[FetchPartition]]:
     """The session, resumed or new, True if all partitions are answered, and the requested partitions."""
     by_topic_id = call.version >= TOPIC_ID_VERSION
-    named = [
-        FetchPartition(
-            topic.topic_id if by_topic_id else topic.topic,
-            partition.partition,
-            partition.fetch_offset,
-            partition.partition_max_bytes,
-            max(NO_EPOCH, partition.current_leader_epoch),
-            partition.last_fetched_epoch,
-        )
-        for topic in request.topics
-        for partition in topic.partitions
-    ]
+    named = list(named_partitions(request, by_topic_id))
     has_session = request.session_id != NO_SESSION or request.session_epoch != FINAL_EPOCH
     if call.version < SESSION_VERSION or not has_session:
         return (None, True, without_doubles(named))
@@ -253,17 +225,30 @@ def open_session(call: Call, request: FetchRequest) -> tuple[FetchSession | None
     return (session, False, list(session.partitions.values()))
 
 
+def named_partitions(request: FetchRequest, by_topic_id: bool) -> Iterator[FetchPartition]:
+    """The partitions that a request names."""
+    for topic in request.topics:
+        for one in topic.partitions:
+            yield FetchPartition(
+                topic.topic_id if by_topic_id else topic.topic,
+                one.partition,
+                one.fetch_offset,
+                one.partition_max_bytes,
+                max(NO_EPOCH, one.current_leader_epoch),
+                one.last_fetched_epoch,
+            )
+
+
 def without_doubles(named: list[FetchPartition]) -> list[FetchPartition]:
     """Each partition once, at its first position and with its last values."""
     return list({one.key: one for one in named}.values()) if len(named) > 1 else named
 
 
-def forgotten(request: FetchRequest, by_topic_id: bool) -> Iterable[tuple[TopicKey, int]]:
-    return (
-        (topic.topic_id if by_topic_id else topic.topic, index)
-        for topic in request.forgotten_topics_data
-        for index in topic.partitions
-    )
+def forgotten(request: FetchRequest, by_topic_id: bool) -> Iterator[PartitionKey]:
+    """The partitions that a request removes from its session."""
+    for topic in request.forgotten_topics_data:
+        for index in topic.partitions:
+            yield (topic.topic_id if by_topic_id else topic.topic, index)
 
 
 def read_partition(
@@ -274,26 +259,18 @@ def read_partition(
     try:
         partition = find_wanted(call, wanted)
         followers_too = call.replica_id < 0 and (reading.is_replicas or call.version >= FOLLOWER_VERSION)
-        hosted_by(call, partition, wanted.current_leader_epoch, followers_too=followers_too)
+        served_by(call, partition, wanted.current_leader_epoch, followers_too=followers_too)
         if call.replica_id >= 0 and not partition.topic.diskless:
             check_is_follower(call, partition, wanted.current_leader_epoch)
-        if reading.rack:
-            near = near_replica(call, partition, reading.rack, wanted.fetch_offset)
-            if near is not None:
-                high_watermark = partition.high_watermark
-                entry = entry_of(partition, wanted, high_watermark, partition.last_stable_offset(high_watermark))
-                entry.preferred_read_replica = near
-                return PartitionRead(wanted, partition, entry=entry)
         return read_log(call, partition, wanted, reading, room, at_least_one)
     except ApiError as error:
         entry = error_entry(wanted, error.code)
         if error.code == ErrorCode.KAFKA_STORAGE_ERROR and call.version < STORAGE_ERROR_VERSION:
             entry.error_code = ErrorCode.NOT_LEADER_OR_FOLLOWER
-        may_name = error.code in LEADER_MOVED and call.version >= ENDPOINTS_VERSION
-        if may_name and partition is not None:
-            leader, epoch = current_leader(call, partition)
-            entry.current_leader = PartitionResponse.LeaderIdAndEpoch(leader_id=leader, leader_epoch=epoch)
-        return PartitionRead(wanted, partition, entry=entry, unknown=UNKNOWN_TO_METADATA.get(error.code, 0))
+        if error.code in LEADER_MOVED and call.version >= ENDPOINTS_VERSION and partition is not None:
+            name_leader(call, partition, entry)
+        unknown = UNKNOWN_TO_METADATA.get(error.code, 0)
+        return PartitionRead(wanted, partition, entry, is_final=True, unknown=unknown)
 
 
 def check_is_follower(call: Call, partition: Partition, leader_epoch: int) -> None:
@@ -307,15 +284,6 @@ def check_is_follower(call: Call, partition: Partition, leader_epoch: int) -> No
             ErrorCode.NOT_LEADER_OR_FOLLOWER if leader_epoch == NO_EPOCH else ErrorCode.UNKNOWN_LEADER_EPOCH,
             f"expected a follower of {partition.replicas}, got {call.replica_id}",
         )
-
-
-def is_known(call: Call, wanted: FetchPartition) -> bool:
-    """True if the broker's metadata have the partition, with any leader."""
-    try:
-        find_wanted(call, wanted)
-    except ApiError as error:
-        return error.code not in UNKNOWN_TO_METADATA
-    return True
 
 
 def find_wanted(call: Call, wanted: FetchPartition) -> Partition:
@@ -336,7 +304,7 @@ def find_wanted(call: Call, wanted: FetchPartition) -> Partition:
 def read_log(
     call: Call, partition: Partition, wanted: FetchPartition, reading: FetchParams, room: int, at_least_one: bool
 ) -> PartitionRead:
-    log, committed_only = partition.log, reading.committed_only
+    log, offset = partition.log, wanted.fetch_offset
     seen = seen_of(call, partition)
     readable_end = seen[0]
     owner = partition
@@ -344,35 +312,43 @@ def read_log(
         deposed = call.deposed(partition)
         if deposed is not None:
             readable_end, owner = deposed.high_watermark, deposed.fork
-        check_follower_has(wanted.fetch_offset, readable_end)
+        check_follower_has(offset, readable_end)
     last_stable_offset = owner.last_stable_offset(readable_end)
+    entry = PartitionResponse(
+        partition_index=wanted.index,
+        high_watermark=readable_end,
+        last_stable_offset=last_stable_offset,
+        log_start_offset=log.start_offset,
+        aborted_transactions=None,
+    )
+    near = near_replica(call, partition, reading.rack, offset) if reading.rack else None
+    if near is not None:
+        entry.preferred_read_replica = near
+        return PartitionRead(wanted, partition, entry, is_final=True)
     if wanted.last_fetched_epoch >= 0 and call.version >= CURRENT_LEADER_VERSION:
         diverging = diverging_epoch(log, wanted, readable_end)
         if diverging is not None:
-            entry = entry_of(partition, wanted, readable_end, last_stable_offset)
             entry.diverging_epoch = diverging
-            return PartitionRead(wanted, partition, entry=entry)
+            return PartitionRead(wanted, partition, entry, is_final=True)
+    committed_only = reading.isolation_level == READ_COMMITTED and not reading.is_replicas
     max_bytes = min(wanted.max_bytes, room)
     before = last_stable_offset if committed_only else readable_end
     if reading.is_replicas and partition.leader == call.broker.id and owner is partition:
         before = log.end_offset
-    aborted: list[PartitionResponse.AbortedTransaction] | None = [] if committed_only else None
-    offset = wanted.fetch_offset
     if max_bytes < 0 and log.start_offset <= offset < before:
         raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, f"expected a limit from 0 on, got {max_bytes} bytes")
     batches = log.read(offset, max_bytes, at_least_one=at_least_one, before=before)
     size = sum(map(len, batches))
-    cut = b""
-    if call.version >= CUT_VERSION and (batches or max_bytes > 0) and offset < before and size < max_bytes:
+    if call.version >= BATCH_VERSION and (batches or max_bytes > 0) and offset < before and size < max_bytes:
         cut = log.read_cut(offset, len(batches), max_bytes - size, before)
         if cut and not batches:
-            return PartitionRead(wanted, partition, readable_end, (), 0, None, seen, last_stable_offset)
-        size += len(cut)
-    if committed_only and offset < before:
-        aborted = aborted_transactions(owner, offset, size)
-    found = PartitionRead(wanted, partition, readable_end, batches, size, None, seen, last_stable_offset, aborted, cut)
-    found.on_older_segment = len(log.segments) > 1 and offset < before and not log.in_one_segment(offset, before)
-    return found
+            return PartitionRead(wanted, partition, entry, seen=seen)
+        if cut:
+            batches, size = [*batches, cut], size + len(cut)
+    if committed_only:
+        entry.aborted_transactions = aborted_transactions(owner, offset, size) if offset < before else []
+    on_older_segment = len(log.segments) > 1 and offset < before and not log.in_one_segment(offset, before)
+    return PartitionRead(wanted, partition, entry, batches, size, seen, on_older_segment=on_older_segment)
 
 
 def aborted_transactions(partition: Partition, offset: int, size: int) -> list[PartitionResponse.AbortedTransaction]:
@@ -417,25 +393,6 @@ def diverging_epoch(log: Log, wanted: FetchPartition, end_offset: int) -> Partit
     return None
 
 
-def entry_of(
-    partition: Partition,
-    wanted: FetchPartition,
-    high_watermark: int,
-    last_stable_offset: int,
-    records: bytes | Pieces = b"",
-    aborted: list[PartitionResponse.AbortedTransaction] | None = None,
-) -> PartitionResponse:
-    """A partition's part of the answer; both offsets are this replica's, batches are the log's own, not copies."""
-    return PartitionResponse(
-        partition_index=wanted.index,
-        high_watermark=high_watermark,
-        last_stable_offset=last_stable_offset,
-        log_start_offset=partition.log.start_offset,
-        aborted_transactions=aborted,
-        records=cast(bytes, records),
-    )
-
-
 def error_entry(wanted: FetchPartition, code: int) -> PartitionResponse:
     """A partition's part of the answer with an error."""
     return PartitionResponse(
@@ -447,47 +404,42 @@ def error_entry(wanted: FetchPartition, code: int) -> PartitionResponse:
     )
 
 
-def records_entry(call: Call, one: PartitionRead) -> PartitionResponse:
-    """A partition's part of the answer, with records in the format of this version."""
-    assert one.partition is not None
-    if not one.batches:
-        return entry_of(one.partition, one.wanted, one.high_watermark, one.last_stable_offset, aborted=one.aborted)
-    if call.version >= BATCH_VERSION:
-        stored = one.batches[0] if len(one.batches) == 1 and not one.cut else Pieces([*one.batches, one.cut])
-        return entry_of(one.partition, one.wanted, one.high_watermark, one.last_stable_offset, stored, one.aborted)
-    records = b"".join((*one.batches, one.cut))
-    try:
-        converted = records_for(call, records, one.wanted.fetch_offset)
-    except ApiError as error:
-        return error_entry(one.wanted, error.code)
-    return entry_of(one.partition, one.wanted, one.high_watermark, one.last_stable_offset, converted, one.aborted)
+def with_records(call: Call, one: PartitionRead) -> PartitionResponse:
+    """A partition's part of the answer, with its records in the format of this version: the log's own, not copies."""
+    stored = one.batches[0] if len(one.batches) == 1 else Pieces(one.batches)
+    if call.version < BATCH_VERSION:
+        try:
+            stored = records_for(call, bytes(stored), one.wanted.fetch_offset)
+        except ApiError as error:
+            return error_entry(one.wanted, error.code)
+    one.entry.records = cast(bytes, stored)
+    return one.entry
 
 
 def near_replica(call: Call, partition: Partition, rack: str, fetch_offset: int) -> int | None:
     """The preferred read replica for this rack, None for this broker; only leaders name one."""
+    cluster, liveness = call.cluster, call.cluster.liveness
     if partition.topic.diskless:
-        return preferred_reader(call, rack)
+        return cluster.diskless.preferred(liveness.for_diskless, call.broker.id, rack)
     if partition.leader != call.broker.id:
         return None
-    cluster = call.cluster
-    racks = cluster.liveness.rack_by_online_broker
+    racks = liveness.rack_by_online_broker
     return preferred_replica(partition, rack, fetch_offset, racks, cluster.replication, cluster.selector)
 
 
 def respond(call: Call, reading: FetchParams, reads: Sequence[PartitionRead]) -> FetchResponse:
     """The response: all partitions in a full fetch, else those that changed since the last response."""
     session = reading.session
-    topics: list[FetchResponse.Topic] = []
-    leaders: list[int] = []
-    parts = call.parts = []
-    call.wanted, call.in_session = reading.wanted, session is not None
+    response = FetchResponse(session_id=session.id if session is not None else NO_SESSION)
+    answered: list[FetchPartition] = []
+    moved: list[PartitionResponse] = []
     if any(one.unknown for one in reads):
         reads = sorted(reads, key=lambda one: one.unknown)  # these come last; the sort is stable
     last_topic: TopicKey | None = None
     for one in reads:
         if session is not None and not is_news(reading, one):
             continue
-        entry = one.entry or records_entry(call, one)
+        entry = with_records(call, one) if one.batches else one.entry
         wanted = one.wanted
         wanted.sent_high_watermark, wanted.sent_start_offset = entry.high_watermark, entry.log_start_offset
         if session is not None and entry.records and not reading.full:
@@ -496,68 +448,29 @@ def respond(call: Call, reading: FetchParams, reads: Sequence[PartitionRead]) ->
         if last_topic == NO_ID:  # FetchResponse.matchingTopic reads its name, which is null
             raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, "expected nothing after a topic without an id")
         if key != last_topic:
-            topics.append(
+            response.responses.append(
                 FetchResponse.Topic(topic_id=key) if isinstance(key, bytes) else FetchResponse.Topic(topic=key)
             )
             last_topic = key
-        topics[-1].partitions.append(entry)
-        if one.partition is not None and entry.error_code in LEADER_MOVED and call.replica_id < 0:
-            leaders.append(entry.current_leader.leader_id)
-        parts.append(part_of(one, entry))
-    response = FetchResponse(session_id=session.id if session is not None else NO_SESSION, responses=topics)
-    if leaders:
-        response.node_endpoints = node_endpoints(call, leaders, FetchResponse.NodeEndpoint)
+        response.responses[-1].partitions.append(entry)
+        answered.append(wanted)
+        if entry.error_code in LEADER_MOVED:
+            moved.append(entry)
+    call.wanted, call.in_session = reading.wanted, session is not None
+    call.parts = fetched_parts(call, response, answered)
+    if moved and call.replica_id < 0:
+        response.node_endpoints = node_endpoints(call, moved, FetchResponse.NodeEndpoint)
     return response
-
-
-def part_of(one: PartitionRead, entry: PartitionResponse) -> FetchedPart:
-    """One partition's part of the answer for observers."""
-    wanted, partition = one.wanted, one.partition
-    offset = wanted.fetch_offset
-    name: str | None = None
-    topic_id, isr = NO_ID, NO_REPLICAS
-    if partition is None:
-        if isinstance(wanted.topic, bytes):
-            topic_id = wanted.topic
-        else:
-            name = wanted.topic
-    else:
-        topic = partition.topic
-        name, topic_id, isr = topic.name, topic.id, None if topic.diskless else partition.isr
-    first, next_offset = offset, offset
-    records = entry.records
-    if records:
-        first = BASE_OFFSET.unpack_from(one.batches[0])[0]
-        last = one.batches[-1]
-        next_offset = UNKNOWN_OFFSET  # message sets of older formats are not parsed
-        if last[MAGIC] == MAGIC_OF_BATCHES:
-            next_offset = (
-                BASE_OFFSET.unpack_from(last)[0] + LAST_OFFSET_DELTA.unpack_from(last, LAST_OFFSET_DELTA_AT)[0] + 1
-            )
-    return FetchedPart(
-        name,
-        topic_id,
-        wanted.index,
-        len(records or b""),
-        isr,
-        entry.error_code,
-        entry.preferred_read_replica,
-        offset,
-        first,
-        next_offset,
-        one.high_watermark,
-    )
 
 
 def is_news(reading: FetchParams, one: PartitionRead) -> bool:
     """True if the response must contain the partition: in a full fetch, or if anything has changed."""
     return (
         reading.full
-        or one.entry is not None
+        or one.is_final
         or one.size > 0
-        or one.partition is None
-        or one.wanted.sent_high_watermark != one.high_watermark
-        or one.wanted.sent_start_offset != one.partition.log.start_offset
+        or one.wanted.sent_high_watermark != one.entry.high_watermark
+        or one.wanted.sent_start_offset != one.entry.log_start_offset
     )
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from mockbroker.api import Errors, Needs, handles
 from mockbroker.call import Call
 from mockbroker.handlers.error_responses import answer_parts
-from mockbroker.handlers.leadership import find_partition, hosted_by
+from mockbroker.handlers.leadership import find_partition, served_by
 from protocol.apis.leader_epochs import OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse
 
 
@@ -31,6 +31,6 @@ def end_of_epoch(
     wanted: OffsetForLeaderEpochRequest.Topic.Partition,
 ) -> None:
     partition = find_partition(call, topic.topic, wanted.partition)
-    hosted_by(call, partition, wanted.current_leader_epoch)
+    served_by(call, partition, wanted.current_leader_epoch)
     log = partition.log
     entry.leader_epoch, entry.end_offset = log.leader_epochs.end_offset_for(wanted.leader_epoch, log.end_offset)

@@ -57,77 +57,59 @@ def check_injected(injected: InjectedFaults, topic: str, index: int) -> None:
         raise ApiError(code)
 
 
-def served_by(call: Call, partition: Partition, *, followers_too: bool = False) -> None:
+def served_by(call: Call, partition: Partition, leader_epoch: int = NO_EPOCH, *, followers_too: bool = False) -> None:
     """Check that this broker serves the partition, as far as it knows: as its leader, or, if diskless, by its profile.
 
+    The checks run in Kafka's order: the broker has a replica, the epochs match, the broker is the leader.
+
     Args:
+        leader_epoch: the one that the client knows, -1 for none (KIP-320).
         followers_too: accepts a broker with another replica, as for consumers since KIP-392.
 
     Raises ApiError: NOT_LEADER_OR_FOLLOWER; KAFKA_STORAGE_ERROR if the partition's log directory has failed;
-        UNKNOWN_TOPIC_OR_PARTITION if the broker was disconnected before the partition was created.
+        UNKNOWN_TOPIC_OR_PARTITION if the broker was disconnected before the partition was created; FENCED_LEADER_EPOCH
+        for an older epoch, UNKNOWN_LEADER_EPOCH for a newer one.
+    Source: ReplicaManager.getPartitionOrException and Partition.getLocalLog, Apache Kafka 4.4.
     """
-    if call.broker.id in partition.overrides.offline:
+    broker_id = call.broker.id
+    if broker_id in partition.overrides.offline:
         raise ApiError(
             ErrorCode.KAFKA_STORAGE_ERROR,
-            f"the log directory of {partition.topic.name}-{partition.index} on broker {call.broker.id} is full",
+            f"the log directory of {partition.topic.name}-{partition.index} on broker {broker_id} is full",
         )
     known = call.leadership(partition)
-    if known.leader == call.broker.id:
-        return
-    if partition.topic.diskless and call.broker.is_running and is_taken(call, partition, reading=followers_too):
-        return
-    if followers_too and call.broker.id in known.replicas and known.leader != NO_LEADER:
+    has_replica = broker_id in known.replicas
+    is_served = (
+        known.leader == broker_id
+        or (followers_too and has_replica and known.leader != NO_LEADER)
+        or (partition.topic.diskless and call.broker.is_running and is_taken(call, partition, reading=followers_too))
+    )
+    if leader_epoch not in (NO_EPOCH, known.leader_epoch) and (is_served or has_replica):
+        raise ApiError(
+            ErrorCode.FENCED_LEADER_EPOCH if leader_epoch < known.leader_epoch else ErrorCode.UNKNOWN_LEADER_EPOCH,
+            f"leader epoch {leader_epoch}, but the current one is {known.leader_epoch}",
+        )
+    if is_served:
         return
     if not known.replicas and not partition.topic.diskless:
         raise ApiError(
             ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-            f"broker {call.broker.id} is disconnected and does not know {partition.topic.name}-{partition.index}",
+            f"broker {broker_id} is disconnected and does not know {partition.topic.name}-{partition.index}",
         )
     raise ApiError(
         ErrorCode.NOT_LEADER_OR_FOLLOWER,
-        f"broker {call.broker.id} does not lead {partition.topic.name}-{partition.index}, {known.leader} does",
+        f"broker {broker_id} does not lead {partition.topic.name}-{partition.index}, {known.leader} does",
     )
 
 
-def current_leader(call: Call, partition: Partition) -> tuple[int, int]:
-    """Id and epoch of the current leader for a client (KIP-951), -1 twice of a diskless partition without one."""
+def name_leader(call: Call, partition: Partition, entry: Any) -> None:
+    """Set the current leader in a partition's entry (KIP-951); a diskless partition may have none."""
     known = call.leadership(partition)
-    if not partition.topic.diskless:
-        return known.leader, known.leader_epoch
-    leader = diskless_leader(call, partition)
-    return leader, NO_EPOCH if leader == NO_LEADER else known.leader_epoch
-
-
-def hosted_by(call: Call, partition: Partition, leader_epoch: int, *, followers_too: bool = False) -> None:
-    """Check that this broker serves the partition to a client that knows this leader epoch, -1 for none.
-
-    The checks run in Kafka's order: the broker has a replica, the epochs match, the broker is the leader.
-
-    Raises ApiError: those of ``served_by`` and of ``check_leader_epoch``.
-    Source: ReplicaManager.getPartitionOrException and Partition.getLocalLog, Apache Kafka 4.4.
-    """
-    known = call.leadership(partition)
-    if leader_epoch in (NO_EPOCH, known.leader_epoch):
-        served_by(call, partition, followers_too=followers_too)
-        return
-    offline = partition.overrides.offline
-    if call.broker.id not in known.replicas or call.broker.id in offline:
-        served_by(call, partition, followers_too=followers_too)
-    check_leader_epoch(call, partition, leader_epoch)
-
-
-def check_leader_epoch(call: Call, partition: Partition, given: int) -> None:
-    """Compare the client's leader epoch, -1 for none, with the current one (KIP-320).
-
-    Raises ApiError: FENCED_LEADER_EPOCH for an older one, UNKNOWN_LEADER_EPOCH for a newer one.
-    """
-    present = call.leadership(partition).leader_epoch
-    if given in (NO_EPOCH, present):
-        return
-    raise ApiError(
-        ErrorCode.FENCED_LEADER_EPOCH if given < present else ErrorCode.UNKNOWN_LEADER_EPOCH,
-        f"leader epoch {given}, but the current one is {present}",
-    )
+    leader, epoch = known.leader, known.leader_epoch
+    if partition.topic.diskless:
+        leader = diskless_leader(call, partition)
+        epoch = NO_EPOCH if leader == NO_LEADER else epoch
+    entry.current_leader.leader_id, entry.current_leader.leader_epoch = leader, epoch
 
 
 def high_watermark_of(call: Call, partition: Partition) -> int:
@@ -142,9 +124,10 @@ def last_stable_offset_of(call: Call, partition: Partition, end_offset: int) -> 
     return (partition if deposed is None else deposed.fork).last_stable_offset(end_offset)
 
 
-def node_endpoints(call: Call, broker_ids: Iterable[int], entry_class: Any) -> list[Any]:
-    """The addresses of the leaders that an answer names, each once, in the order of their ids (KIP-951)."""
-    brokers = [call.cluster.brokers[broker_id] for broker_id in sorted(set(broker_ids) - {NO_LEADER})]
+def node_endpoints(call: Call, entries: Iterable[Any], entry_class: Any) -> list[Any]:
+    """The addresses of the leaders that partitions' entries name, each once, in the order of their ids (KIP-951)."""
+    leaders = {entry.current_leader.leader_id for entry in entries} - {NO_LEADER}
+    brokers = [call.cluster.brokers[broker_id] for broker_id in sorted(leaders)]
     listeners = [broker.listener(call.session.listener) for broker in brokers]
     return [
         entry_class(node_id=broker.id, host=listener.host, port=listener.port, rack=broker.rack)
@@ -215,9 +198,3 @@ def diskless_leader(call: Call, partition: Partition) -> int:
     if not profile.redirects:
         return NO_LEADER
     return profile.leader(client_of(call), DisklessPartition(partition.topic.id, partition.index))
-
-
-def preferred_reader(call: Call, rack: str) -> int | None:
-    """The preferred read replica for this rack, None for this broker."""
-    cluster = call.cluster
-    return cluster.diskless.preferred(cluster.liveness.for_diskless, call.broker.id, rack)

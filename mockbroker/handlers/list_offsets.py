@@ -18,8 +18,8 @@ from mockbroker.handlers.leadership import (
     check_isolation_level,
     find_partition,
     high_watermark_of,
-    hosted_by,
     last_stable_offset_of,
+    served_by,
 )
 from mockbroker.state.errors import ApiError
 from mockbroker.state.logs.log import Log, StoredBatch
@@ -73,7 +73,7 @@ def partition_entry(
         if call.version < FIRST_VERSION_OF.get(timestamp, 0) or timestamp < EARLIEST_PENDING_UPLOAD:
             raise ApiError(ErrorCode.UNSUPPORTED_VERSION)
         partition = find_partition(call, topic, wanted.partition_index)
-        hosted_by(call, partition, wanted.current_leader_epoch, followers_too=request.replica_id == DEBUGGING_REPLICA)
+        served_by(call, partition, wanted.current_leader_epoch, followers_too=request.replica_id == DEBUGGING_REPLICA)
         if request.replica_id == CONSUMER:
             end_offset = high_watermark_of(call, partition)
             if request.isolation_level == READ_COMMITTED:

@@ -17,8 +17,9 @@ from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from mockbroker.api import Errors, Needs, RequestError, handles
-from mockbroker.call import Call, ProducedPart, Verdict, Wait
-from mockbroker.handlers.leadership import current_leader, find_partition, node_endpoints, served_by, when_done
+from mockbroker.call import Call, Verdict, Wait
+from mockbroker.handlers.leadership import find_partition, name_leader, node_endpoints, served_by, when_done
+from mockbroker.handlers.transferred import produced_parts
 from mockbroker.state.errors import ApiError
 from mockbroker.state.logs.appending import append
 from mockbroker.state.logs.batch_checks import ATTRIBUTES_AT, MAGIC_AT, batch_size, only_batch
@@ -40,8 +41,6 @@ TOPIC_ID_VERSION = 13
 ALL_IN_SYNC, NO_ACKS, LEADER_ACKS = -1, 0, 1
 NO_OFFSET = -1
 NO_TIME = -1
-CRC = slice(17, 21)
-"""The checksum of a batch of magic 2."""
 MAGIC_OF_BATCHES = 2
 ADMIN_CLIENT = "__admin_client"  # the one client.id that may write to internal topics
 
@@ -81,24 +80,20 @@ def each_once(
 def produce(call: Call, request: ProduceRequest) -> ProduceResponse | Verdict | Wait | None:
     """Append the records to each partition."""
     by_topic_id = call.version >= TOPIC_ID_VERSION
-    parts = call.parts = []
-    leaders: list[int] = []
     response = ProduceResponse()
+    entries: list[PartitionResponse] = []
     written: list[AppendedRecords] = []
-    failure: str | None = None
     errors = transaction_errors(call, request)
     refusals: dict[int, ApiError] = {}
     for topic in without_doubles(call, request, refusals):
-        entries = []
+        answered = ProduceResponse.Topic(name=topic.name, topic_id=topic.topic_id)
         for wanted in topic.partition_data:
             partition: Partition | None = None
-            records = wanted.records or b""
-            end_offset = NO_OFFSET
             try:
                 partition = find_partition(call, topic.topic_id if by_topic_id else topic.name, wanted.index)
                 done = append_records(call, partition, wanted, request, errors)
                 written.append(done)
-                entry, end_offset = done.entry, done.end_offset
+                entry = done.entry
                 if id(wanted) in refusals:
                     raise refusals[id(wanted)]
             except ApiError as found:
@@ -106,31 +101,17 @@ def produce(call: Call, request: ProduceRequest) -> ProduceResponse | Verdict | 
                 entry = error_entry(wanted.index, error)
                 is_elsewhere = error.code == ErrorCode.NOT_LEADER_OR_FOLLOWER
                 if is_elsewhere and partition is not None and call.version >= CURRENT_LEADER_VERSION:
-                    leader, epoch = current_leader(call, partition)
-                    entry.current_leader = PartitionResponse.LeaderIdAndEpoch(leader_id=leader, leader_epoch=epoch)
-                    leaders.append(leader)
-                failure = failure or f"produce with acks=0 failed: {error_name(error.code)}"
-            entries.append(entry)
-            if partition is None:
-                named = call.cluster.topic_by_id.get(topic.topic_id) if by_topic_id else None
-                name = topic.name if named is None else named.name
-                parts.append(ProducedPart(name, topic.topic_id, len(records), (), NO_OFFSET, b"", entry, request.acks))
-            else:
-                of = partition.topic
-                isr = None if of.diskless else partition.isr
-                crc, acks = records[CRC], request.acks
-                parts.append(ProducedPart(of.name, of.id, len(records), isr, end_offset, crc, entry, acks))
-        if not entries:
-            continue  # Kafka's answer has only topics with partitions
-        response.responses.append(
-            ProduceResponse.Topic(topic_id=topic.topic_id, partition_responses=entries)
-            if by_topic_id
-            else ProduceResponse.Topic(name=topic.name, partition_responses=entries)
-        )
+                    name_leader(call, partition, entry)
+            answered.partition_responses.append(entry)
+        if answered.partition_responses:  # Kafka's answer has only topics with partitions
+            response.responses.append(answered)
+            entries += answered.partition_responses
+    call.parts = produced_parts(call, response, {id(one.entry): one.end_offset for one in written})
+    failures = [error_name(one.error_code) for one in entries if one.error_code]
     if request.acks == NO_ACKS:
-        return None if failure is None else Verdict(closes=failure)
-    if leaders:
-        response.node_endpoints = node_endpoints(call, leaders, ProduceResponse.NodeEndpoint)
+        return Verdict(closes=f"produce with acks=0 failed: {failures[0]}") if failures else None
+    if failures:
+        response.node_endpoints = node_endpoints(call, entries, ProduceResponse.NodeEndpoint)
     if request.acks != ALL_IN_SYNC:
         return response
     until_ms = call.now_ms + max(0, request.timeout_ms)
@@ -193,7 +174,7 @@ def without_doubles(call: Call, request: ProduceRequest, refusals: dict[int, Api
         for one in topic.partition_data:
             if one.index in doubled and call.version >= BATCH_VERSION and one.records is not None:
                 try:
-                    whole_batch(one.records, call.version)
+                    only_batch(one.records, allow_zstd=call.version >= ZSTD_VERSION)
                 except ApiError as error:
                     refused[one.index] = error
                     by_index.setdefault(one.index, one)
@@ -250,18 +231,15 @@ def append_records(
     """Append one partition's records. Raises ApiError."""
     acks = request.acks
     records = wanted.records or b""
-    size = whole_batch(records, call.version) if call.version >= BATCH_VERSION else None
+    size = only_batch(records, allow_zstd=call.version >= ZSTD_VERSION) if call.version >= BATCH_VERSION else None
     if acks not in (ALL_IN_SYNC, NO_ACKS, LEADER_ACKS):
-        raise RefusedAppendError(ErrorCode.INVALID_REQUIRED_ACKS)
+        raise ApiError(ErrorCode.INVALID_REQUIRED_ACKS)
     if errors:
         from mockbroker.handlers.produce_transactions import check_in_transaction
 
-        try:
-            check_in_transaction(errors, partition)
-        except ApiError as error:
-            raise RefusedAppendError(error.code, error.message) from None
+        check_in_transaction(errors, partition)
     if partition.topic.is_internal and call.session.client_id != ADMIN_CLIENT:
-        raise RefusedAppendError(ErrorCode.INVALID_TOPIC_EXCEPTION)
+        raise ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION)
     served_by(call, partition)
     if acks == ALL_IN_SYNC and not partition.topic.diskless:
         min_isr = partition.effective_min_isr()
@@ -290,14 +268,6 @@ def append_records(
         log_start_offset=partition.log.start_offset,
     )
     return AppendedRecords(partition, written.end_offset, log_owner.leader_epoch, entry)
-
-
-def whole_batch(records: bytes, version: int) -> int:
-    """Size in bytes of the one batch for a partition. Raises RefusedAppendError."""
-    try:
-        return only_batch(records, allow_zstd=version >= ZSTD_VERSION)
-    except ApiError as error:
-        raise RefusedAppendError(error.code) from None
 
 
 def error_entry(index: int, error: ApiError) -> PartitionResponse:

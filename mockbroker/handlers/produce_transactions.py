@@ -19,6 +19,7 @@ from mockbroker.handlers.leadership import find_partition, served_by
 from mockbroker.state.errors import ApiError
 from mockbroker.state.image import TopicPartition
 from mockbroker.state.logs.producers import PartitionProducers
+from mockbroker.state.logs.refusals import RefusedAppendError
 from mockbroker.state.topics.coordinator_keys import TRANSACTIONS_TOPIC
 from mockbroker.state.topics.topic import Partition
 from mockbroker.state.transactions.coordinator import BUMP
@@ -74,15 +75,16 @@ def transaction_errors(
 
 
 def check_in_transaction(errors: TransactionErrors, partition: Partition) -> None:
-    """Raises ApiError if the batch of a partition is refused; with a message only where Kafka has one."""
+    """Raises RefusedAppendError if the batch of a partition is refused; with a message only where Kafka has one."""
     code = errors.get((partition.topic.name, partition.index))
     if code is None:
         return
     if code is ErrorCode.INVALID_TXN_STATE:
-        raise ApiError(code, "the partition was not added to the transaction")
+        raise RefusedAppendError(code, "the partition was not added to the transaction")
     if code in NOT_COORDINATED:
-        raise ApiError(ErrorCode.NOT_ENOUGH_REPLICAS, f"the transaction coordinator cannot be reached: {code.name}")
-    raise ApiError(code)
+        reason = f"the transaction coordinator cannot be reached: {code.name}"
+        raise RefusedAppendError(ErrorCode.NOT_ENOUGH_REPLICAS, reason)
+    raise RefusedAppendError(code)
 
 
 def transaction_errors_of(call: Call, request: ProduceRequest, transactional_id: str) -> TransactionErrors:

@@ -5,10 +5,14 @@ Observers get the results of a Produce, Fetch or ShareFetch as from our handlers
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, cast
 
 from mockbroker.call import Call, Part, ProducedPart
-from mockbroker.core.journal.parts import CRC, NO_OFFSET, fetched_parts, produced_parts, topic_facts
+from mockbroker.handlers.error_responses import answer_parts
+from mockbroker.handlers.transferred import fetched_parts, produced_parts
+from mockbroker.state.errors import ApiError
+from mockbroker.subjects import topic_name
 from protocol.apis.headers import ResponseHeader
 from protocol.codec import check_trailing, codec
 from protocol.headers import read_response, response_header_version
@@ -56,23 +60,22 @@ def note_parts(call: Call, response: Any) -> None:
         return
     if response.error_code:
         return
-    call.parts = fetched_parts(call, response)
+    call.parts = fetched_parts(call, response, call.wanted)
     if call.api_key == FETCH:
         request = call.request
         state = request.replica_state if call.version >= REPLICA_STATE_VERSION else request
         call.replica_id = state.replica_id
 
 
-def sent_parts(call: Call) -> list[Part]:
+def sent_parts(call: Call) -> Sequence[Part]:
     """The parts of a Produce without an answer (acks=0), with the errors of faults."""
-    entry, injected = message_class(PRODUCE, "response").Topic.Partition, call.injected
-    found: list[Part] = []
-    for topic in call.request.topic_data:
-        name, topic_id, isr = topic_facts(call.cluster, topic.name, topic.topic_id)
-        for one in topic.partition_data:
-            records = one.records or b""
-            code = injected.error_of(name, one.index) if injected is not None and name else None
-            made = entry(index=one.index, error_code=code or 0)
-            crc, acks = bytes(records[CRC]), call.request.acks
-            found.append(ProducedPart(name or "", topic_id, len(records), isr(one.index), NO_OFFSET, crc, made, acks))
-    return found
+    injected = call.injected
+
+    def check(_call: Call, _entry: Any, topic: Any, one: Any) -> None:
+        name = topic_name(call, topic)
+        code = injected.error_of(name, one.index) if injected is not None and name else None
+        if code is not None:
+            raise ApiError(code)
+
+    answer = answer_parts(call, call.request, message_class(PRODUCE, "response"), check)
+    return produced_parts(call, answer, ends={})

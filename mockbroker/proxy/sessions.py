@@ -6,19 +6,17 @@ sessions are stored where our own brokers store theirs, within the same limits, 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
 from mockbroker.call import Call
+from mockbroker.handlers.fetch import forgotten, named_partitions
 from mockbroker.state.errors import ApiError
 from mockbroker.state.sessions.fetch_sessions import (
     FINAL_EPOCH,
     FIRST_EPOCH,
     NO_SESSION,
-    FetchPartition,
     FetchSessions,
-    PartitionKey,
 )
 
 SESSION_VERSION, TOPIC_ID_VERSION = 7, 13
@@ -59,18 +57,3 @@ def forget(sessions: FetchSessions, session_id: int) -> None:
     """Forget a session, if there is one with this id."""
     with suppress(ApiError):  # no session can have this id
         sessions.close(session_id)
-
-
-def named_partitions(request: Any, by_topic_id: bool) -> Iterator[FetchPartition]:
-    """The partitions that a Fetch names."""
-    for topic in request.topics:
-        key = topic.topic_id if by_topic_id else topic.topic
-        for one in topic.partitions:
-            yield FetchPartition(key, one.partition, one.fetch_offset, one.partition_max_bytes)
-
-
-def forgotten(request: Any, by_topic_id: bool) -> Iterator[PartitionKey]:
-    """The partitions that a Fetch removes from its session."""
-    for topic in request.forgotten_topics_data:
-        for index in topic.partitions:
-            yield (topic.topic_id if by_topic_id else topic.topic, index)

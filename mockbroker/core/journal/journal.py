@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from mockbroker.call import Outcome
 from mockbroker.core.journal.entry import LENGTH_BYTES, JournalEntry
-from mockbroker.core.journal.parts import parts_of
 from mockbroker.core.journal.records import (
     CONSUMER_GROUP_HEARTBEAT,
     FETCH,
@@ -29,6 +28,7 @@ from mockbroker.core.journal.records import (
     observed_client,
 )
 from mockbroker.core.own_thread import InOwnThread, in_own_thread
+from mockbroker.handlers.transferred import parts_of
 from protocol.errors import ProtocolError
 
 if TYPE_CHECKING:

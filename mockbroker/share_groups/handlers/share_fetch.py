@@ -28,7 +28,7 @@ from mockbroker.share_groups.handlers.share_reading import LEADER_MOVED, ShareRe
 from mockbroker.share_groups.share_states import share_of
 from mockbroker.share_groups.state.sessions import FINAL_EPOCH, FIRST_EPOCH, MAX_EPOCH, ShareSession, TopicIndex
 from mockbroker.state.errors import ApiError
-from mockbroker.subjects import Subjects, name_of_id, named
+from mockbroker.subjects import Subjects, named, with_session
 from protocol.apis.share_fetch import (
     ShareAcknowledgeRequest,
     ShareAcknowledgeResponse,
@@ -73,16 +73,13 @@ def session_subjects(call: Call, request: ShareFetchRequest) -> Subjects:
     fresh = named(call, request)
     if request.share_session_epoch <= 0:
         return fresh
-    gone = {(topic.topic_id, index) for topic in request.forgotten_topics_data for index in topic.partitions}
-    found: dict[str, dict[int, None]] = {}
     session = share_of(call.cluster).sessions_of(call.broker.id).get((request.group_id or "", request.member_id or ""))
-    for topic_id, index in session.partitions if session is not None else ():
-        name = name_of_id(call, topic_id)
-        if name is not None and (topic_id, index) not in gone:
-            found.setdefault(name, {})[index] = None
-    for name, indexes in fresh.topics.items():
-        found.setdefault(name, {}).update(dict.fromkeys(indexes))
-    return Subjects({name: tuple(indexes) for name, indexes in found.items()}, fresh.groups)
+    return with_session(call, fresh, session.partitions if session is not None else (), forgotten(request))
+
+
+def forgotten(request: ShareFetchRequest) -> list[TopicIndex]:
+    """The partitions that a request removes from its session."""
+    return [(topic.topic_id, index) for topic in request.forgotten_topics_data for index in topic.partitions]
 
 
 @handles(
@@ -162,8 +159,7 @@ def open_session(
         sessions.open(key, named, call.session.connection, topics)
         return None, named
     session = sessions.resume(key, request.share_session_epoch)
-    forgotten = [(topic.topic_id, index) for topic in request.forgotten_topics_data for index in topic.partitions]
-    session.update(named, forgotten, topics)
+    session.update(named, forgotten(request), topics)
     return session, list(session.partitions)
 
 
@@ -192,7 +188,6 @@ def respond(
 ) -> ShareFetchResponse:
     """The response, with the outcomes of acknowledgements; within a session it omits partitions without news."""
     response = ShareFetchResponse(acquisition_lock_timeout_ms=call.cluster.configs.group(group_id, LOCK_DURATION))
-    leaders: list[int] = []
     included: dict[TopicIndex, PartitionEntry] = {}
     if session is not None and session.epoch != (1 if epoch == MAX_EPOCH else epoch + 1):
         response.error_code = ErrorCode.INVALID_SHARE_SESSION_EPOCH
@@ -200,7 +195,7 @@ def respond(
         report(call, group_id, entries)
         for one, entry in entries.items():
             if entry.error_code in LEADER_MOVED:
-                add_leader(call, one, entry, leaders)
+                add_leader(call, one, entry)
             has_records, has_error = bool(entry.records), entry.error_code != ErrorCode.NONE
             if session is None or session.has_news(one, has_records=has_records, has_error=has_error):
                 included[one] = entry
@@ -208,7 +203,7 @@ def respond(
         entry = included.setdefault(one, PartitionEntry(partition_index=one[1], records=b""))
         entry.acknowledge_error_code, entry.acknowledge_error_message = outcome.code, outcome.message
     response.responses = by_topic(ShareFetchResponse.Topic, included)
-    response.node_endpoints = node_endpoints(call, leaders, ShareFetchResponse.NodeEndpoint)
+    response.node_endpoints = node_endpoints(call, entries.values(), ShareFetchResponse.NodeEndpoint)
     return response
 
 
@@ -221,18 +216,12 @@ def by_topic(topic_class: type[Topic], entries: Mapping[TopicIndex, Any]) -> lis
     return list(topics.values())
 
 
-def add_leader(
-    call: Call,
-    one: TopicIndex,
-    entry: PartitionEntry | ShareAcknowledgeResponse.Topic.Partition,
-    leaders: list[int],
-) -> None:
-    """Add the leader of a partition to its entry, and its address to the response."""
+def add_leader(call: Call, one: TopicIndex, entry: PartitionEntry | ShareAcknowledgeResponse.Topic.Partition) -> None:
+    """Add the leader of a partition to its entry."""
     topic = call.cluster.topic_by_id.get(one[0])
     if topic is not None:  # it may be deleted while the call waits
         known = call.leadership(topic.partitions[one[1]])
         entry.current_leader.leader_id, entry.current_leader.leader_epoch = known.leader, known.leader_epoch
-        leaders.append(known.leader)
 
 
 def report(call: Call, group_id: str, entries: Mapping[TopicIndex, PartitionEntry]) -> None:
@@ -279,7 +268,6 @@ def share_acknowledge(call: Call, request: ShareAcknowledgeRequest) -> ShareAckn
     outcomes = take_acknowledgements(call, group_id, member_id, named, is_renewal=request.is_renew_ack)
     if epoch == FINAL_EPOCH:
         share.end_session(call.broker.id, (group_id, member_id))
-    leaders: list[int] = []
     entries: dict[TopicIndex, ShareAcknowledgeResponse.Topic.Partition] = {}
     for one, outcome in outcomes.items():
         message = None if outcome is FINE else outcome.message
@@ -287,9 +275,9 @@ def share_acknowledge(call: Call, request: ShareAcknowledgeRequest) -> ShareAckn
             partition_index=one[1], error_code=outcome.code, error_message=message
         )
         if outcome.code in LEADER_MOVED:
-            add_leader(call, one, entry, leaders)
+            add_leader(call, one, entry)
     return ShareAcknowledgeResponse(
         acquisition_lock_timeout_ms=call.cluster.configs.group(group_id, LOCK_DURATION),
         responses=by_topic(ShareAcknowledgeResponse.Topic, entries),
-        node_endpoints=node_endpoints(call, leaders, ShareAcknowledgeResponse.NodeEndpoint),
+        node_endpoints=node_endpoints(call, entries.values(), ShareAcknowledgeResponse.NodeEndpoint),
     )

@@ -16,7 +16,6 @@ from kafka_rack.locality import Facts as LocalityFacts
 from kafka_rack.locality import judge
 from kafka_rack.writers import can_partition_by_rack
 from mockbroker.call import Call, Outcome
-from mockbroker.core.journal.parts import topic_facts
 from mockbroker.core.journal.records import (
     facts_of_read,
     facts_of_write,
@@ -25,7 +24,8 @@ from mockbroker.core.journal.records import (
     racks_of,
     response_of,
 )
-from mockbroker.proxy.sessions import named_partitions
+from mockbroker.handlers.fetch import named_partitions
+from mockbroker.handlers.transferred import topic_facts
 from mockbroker.state.cluster import Cluster
 from mockbroker.state.topics.topic import INTERNAL_TOPICS, Partition
 from mockbroker.testing.certify.facts import (

@@ -1,20 +1,24 @@
-"""The parts of a call from its answer: what was written or read of each partition.
+"""The records that a Produce wrote or a Fetch read, partition by partition, by the request and its answer.
 
-Handlers record the parts of their answers themselves; these are for the answers of faults, and of real brokers.
+Observers read them; ``call.parts`` has those that are known already.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from struct import Struct
 from typing import Any
 
 from mockbroker.call import Call, FetchedPart, Outcome, Part, ProducedPart
 from mockbroker.state.cluster import Cluster
+from mockbroker.state.sessions.fetch_sessions import FetchPartition
+from protocol.framing import Pieces
 
 PRODUCE, FETCH = 0, 1
 NO_OFFSET = NO_REPLICA = -1
 HEAD_BYTES = 61  # of a batch
+MESSAGE_BYTES = 26  # at least, of a message of an older format
+FRAME_BYTES = 12  # of either: its offset and its length
 BASE_OFFSET, LAST_OFFSET_DELTA, LENGTH = Struct(">q"), Struct(">i"), Struct(">i")
 LENGTH_AT, MAGIC_AT, LAST_OFFSET_DELTA_AT = 8, 16, 23
 CRC = slice(17, 21)
@@ -31,12 +35,17 @@ def parts_of(outcome: Outcome) -> Sequence[Part] | None:
         if call.api_key == PRODUCE:
             call.parts = produced_parts(call, response)
         elif call.api_key == FETCH and not response.error_code:
-            call.parts = fetched_parts(call, response)
+            call.parts = fetched_parts(call, response, call.wanted)
     return call.parts
 
 
-def produced_parts(call: Call, response: Any) -> list[ProducedPart]:
-    """A part for each partition of the answer, or, without an answer, of the request."""
+def produced_parts(call: Call, response: Any, ends: Mapping[int, int] | None = None) -> list[ProducedPart]:
+    """A part for each partition of the answer.
+
+    Args:
+        ends: the offset after the records, by the identity of the entry of the answer, where they were appended; None
+            derives it from the base offset and the batch.
+    """
     request = call.request
     sent = {
         (topic.name or topic.topic_id, one.index): one.records or b""
@@ -48,18 +57,21 @@ def produced_parts(call: Call, response: Any) -> list[ProducedPart]:
         name, topic_id, isr = topic_facts(call.cluster, topic.name, topic.topic_id)
         for one in topic.partition_responses:
             records = sent.get((topic.name or topic.topic_id, one.index), b"")
-            end_offset = NO_OFFSET
-            if not one.error_code and one.base_offset >= 0 and is_batch(records):
-                end_offset = one.base_offset + records_in(records)
+            if ends is not None:
+                end_offset = ends.get(id(one), NO_OFFSET)
+            elif one.error_code or one.base_offset < 0 or not is_batch(records):
+                end_offset = NO_OFFSET
+            else:
+                end_offset = one.base_offset + offsets_of(records)
             crc, acks = bytes(records[CRC]), request.acks
             found.append(ProducedPart(name or "", topic_id, len(records), isr(one.index), end_offset, crc, one, acks))
     return found
 
 
-def fetched_parts(call: Call, response: Any) -> list[FetchedPart]:
-    """A part for each partition of the answer."""
+def fetched_parts(call: Call, response: Any, wanted: Iterable[FetchPartition]) -> list[FetchedPart]:
+    """A part for each partition of the answer; ``wanted`` has the requested offsets."""
     is_share = call.api_key != FETCH  # members of share groups read by other APIs
-    requested = {} if is_share else {one.key: one.fetch_offset for one in call.wanted}
+    requested = {} if is_share else {one.key: one.fetch_offset for one in wanted}
     found: list[FetchedPart] = []
     for topic in response.responses:
         given = None if is_share else topic.topic
@@ -105,25 +117,28 @@ def is_batch(records: Any) -> bool:
     return len(records) >= HEAD_BYTES and records[MAGIC_AT] == MAGIC_OF_BATCHES
 
 
-def records_in(batches: Any, at: int = 0) -> int:
+def offsets_of(batches: Any, at: int = 0) -> int:
     """The number of offsets of the batch at this place."""
     return int(LAST_OFFSET_DELTA.unpack_from(batches, at + LAST_OFFSET_DELTA_AT)[0]) + 1
 
 
 def offsets_in(records: Any, requested: int) -> tuple[int, int]:
-    """The first offset of some batches and the offset after the last; the requested one if there are none.
+    """The first offset of some batches or messages and the offset after the last; the requested one if there are none.
 
-    The last batch may be incomplete; for older formats the end is not determined.
+    The last batch may be incomplete. A set of messages of an older format begins at the requested offset.
     """
-    if not is_batch(records):
-        return requested, NO_OFFSET if len(records) else requested
-    first: int = BASE_OFFSET.unpack_from(records)[0]
+    if not len(records):
+        return requested, requested
+    pieces = records.pieces if isinstance(records, Pieces) else (records,)
+    first: int = BASE_OFFSET.unpack_from(pieces[0])[0] if is_batch(pieces[0]) else requested
     after_last = NO_OFFSET
-    at, end = 0, len(records)
-    while at + HEAD_BYTES <= end and records[at + MAGIC_AT] == MAGIC_OF_BATCHES:
-        after = at + 12 + LENGTH.unpack_from(records, at + LENGTH_AT)[0]
-        if after > end or after <= at:
-            break
-        after_last = BASE_OFFSET.unpack_from(records, at)[0] + records_in(records, at)
-        at = after
+    for piece in pieces:
+        at, end = 0, len(piece)
+        while at + MESSAGE_BYTES <= end:
+            after = at + FRAME_BYTES + LENGTH.unpack_from(piece, at + LENGTH_AT)[0]
+            in_batch = piece[at + MAGIC_AT] == MAGIC_OF_BATCHES
+            if not at + (HEAD_BYTES if in_batch else MESSAGE_BYTES) <= after <= end:
+                break
+            after_last = BASE_OFFSET.unpack_from(piece, at)[0] + (offsets_of(piece, at) if in_batch else 1)
+            at = after
     return first, after_last
