@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from mockbroker.session import Session
     from mockbroker.state.brokers.broker import Broker
     from mockbroker.state.cluster import Cluster
-    from mockbroker.state.metadata.kraft import DeposedPartition
     from mockbroker.state.metadata.view import KnownPartition, MetadataView
     from mockbroker.state.sessions.fetch_sessions import FetchPartition
     from mockbroker.state.topics.topic import Partition
@@ -202,9 +201,9 @@ class Call(Struct, eq=False):
         """The leader, epoch and replicas of a partition, as the broker knows them."""
         return self.cluster.support.leadership(self.session.broker.id, partition)
 
-    def deposed(self, partition: Partition) -> DeposedPartition | None:
-        """The broker's own view of a partition, if it was deposed as leader and does not know; else None."""
-        return self.cluster.support.deposed(self.session.broker.id, partition)
+    def own_copy(self, partition: Partition) -> Partition:
+        """The partition as its leader has it: a copy, if the broker was deposed as leader and does not know."""
+        return self.cluster.support.own_copy(self.session.broker.id, partition)
 
     @property
     def request(self) -> Any:

@@ -17,6 +17,7 @@ from typing import NamedTuple, cast
 from mockbroker.api import Errors, Needs, RequestError, handles
 from mockbroker.call import Call, Wait
 from mockbroker.handlers.leadership import (
+    LEADER_MOVED,
     NO_EPOCH,
     READ_COMMITTED,
     check_isolation_level,
@@ -61,8 +62,6 @@ UNKNOWN_TO_METADATA: dict[int, int] = {
     ErrorCode.TOPIC_AUTHORIZATION_FAILED: 2,
 }
 """Errors found before a log is read; these partitions come last in the answer, in this order."""
-LEADER_MOVED = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
-"""The errors that name the leader and its address (KIP-951)."""
 
 PartitionResponse = FetchResponse.Topic.Partition
 
@@ -309,9 +308,9 @@ def read_log(
     readable_end = seen[0]
     owner = partition
     if not partition.topic.diskless and partition.leader != call.broker.id:
-        deposed = call.deposed(partition)
-        if deposed is not None:
-            readable_end, owner = deposed.high_watermark, deposed.fork
+        owner = call.own_copy(partition)
+        if owner is not partition:
+            readable_end = owner.high_watermark
         check_follower_has(offset, readable_end)
     last_stable_offset = owner.last_stable_offset(readable_end)
     entry = PartitionResponse(
@@ -432,7 +431,6 @@ def respond(call: Call, reading: FetchParams, reads: Sequence[PartitionRead]) ->
     session = reading.session
     response = FetchResponse(session_id=session.id if session is not None else NO_SESSION)
     answered: list[FetchPartition] = []
-    moved: list[PartitionResponse] = []
     if any(one.unknown for one in reads):
         reads = sorted(reads, key=lambda one: one.unknown)  # these come last; the sort is stable
     last_topic: TopicKey | None = None
@@ -454,12 +452,11 @@ def respond(call: Call, reading: FetchParams, reads: Sequence[PartitionRead]) ->
             last_topic = key
         response.responses[-1].partitions.append(entry)
         answered.append(wanted)
-        if entry.error_code in LEADER_MOVED:
-            moved.append(entry)
     call.wanted, call.in_session = reading.wanted, session is not None
     call.parts = fetched_parts(call, response, answered)
-    if moved and call.replica_id < 0:
-        response.node_endpoints = node_endpoints(call, moved, FetchResponse.NodeEndpoint)
+    if call.replica_id < 0:
+        failed = [one.entry for one in reads if one.is_final]
+        response.node_endpoints = node_endpoints(call, failed, FetchResponse.NodeEndpoint)
     return response
 
 

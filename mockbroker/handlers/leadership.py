@@ -21,6 +21,8 @@ Answer = TypeVar("Answer")
 
 READ_UNCOMMITTED, READ_COMMITTED = 0, 1  # isolation levels
 TIERED = "remote.storage.enable"
+LEADER_MOVED = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
+"""The errors whose answer has the leader and its address (KIP-951)."""
 
 
 def find_partition(call: Call, topic_key: str | bytes, index: int) -> Partition:
@@ -112,21 +114,17 @@ def name_leader(call: Call, partition: Partition, entry: Any) -> None:
     entry.current_leader.leader_id, entry.current_leader.leader_epoch = leader, epoch
 
 
-def high_watermark_of(call: Call, partition: Partition) -> int:
-    """The high watermark that this broker knows; a leader may have been deposed without learning of it."""
-    deposed = call.deposed(partition)
-    return partition.high_watermark if deposed is None else deposed.high_watermark
-
-
-def last_stable_offset_of(call: Call, partition: Partition, end_offset: int) -> int:
-    """The last stable offset, at most ``end_offset``, as this broker knows it."""
-    deposed = call.deposed(partition)
-    return (partition if deposed is None else deposed.fork).last_stable_offset(end_offset)
+def readable_end(call: Call, partition: Partition, *, committed_only: bool) -> int:
+    """The end of the records that consumers can read, as this leader knows it: the high watermark or, of committed
+    records, the last stable offset.
+    """
+    own = call.own_copy(partition)
+    return own.last_stable_offset(own.high_watermark) if committed_only else own.high_watermark
 
 
 def node_endpoints(call: Call, entries: Iterable[Any], entry_class: Any) -> list[Any]:
-    """The addresses of the leaders that partitions' entries name, each once, in the order of their ids (KIP-951)."""
-    leaders = {entry.current_leader.leader_id for entry in entries} - {NO_LEADER}
+    """The addresses of the leaders that failed partitions' entries name, each once, in the order of ids (KIP-951)."""
+    leaders = {entry.current_leader.leader_id for entry in entries if entry.error_code in LEADER_MOVED} - {NO_LEADER}
     brokers = [call.cluster.brokers[broker_id] for broker_id in sorted(leaders)]
     listeners = [broker.listener(call.session.listener) for broker in brokers]
     return [

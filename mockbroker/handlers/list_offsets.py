@@ -17,8 +17,7 @@ from mockbroker.handlers.leadership import (
     READ_COMMITTED,
     check_isolation_level,
     find_partition,
-    high_watermark_of,
-    last_stable_offset_of,
+    readable_end,
     served_by,
 )
 from mockbroker.state.errors import ApiError
@@ -75,9 +74,7 @@ def partition_entry(
         partition = find_partition(call, topic, wanted.partition_index)
         served_by(call, partition, wanted.current_leader_epoch, followers_too=request.replica_id == DEBUGGING_REPLICA)
         if request.replica_id == CONSUMER:
-            end_offset = high_watermark_of(call, partition)
-            if request.isolation_level == READ_COMMITTED:
-                end_offset = last_stable_offset_of(call, partition, end_offset)
+            end_offset = readable_end(call, partition, committed_only=request.isolation_level == READ_COMMITTED)
         else:
             end_offset = partition.log.end_offset
         if call.version == 0:

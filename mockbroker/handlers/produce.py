@@ -128,7 +128,7 @@ def is_replicated(call: Call, one: AppendedRecords) -> bool:
     if partition.topic.id not in call.cluster.topic_by_id:
         fail(one.entry, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         return True
-    if call.deposed(partition) is not None:
+    if call.own_copy(partition) is not partition:
         return False  # the broker does not know it, and no follower fetches from it
     if partition.leader != call.broker.id or was_truncated(one):
         fail(one.entry, ErrorCode.NOT_LEADER_OR_FOLLOWER)
@@ -247,10 +247,9 @@ def append_records(
         if in_sync < min_isr:
             raise refused(ApiError(ErrorCode.NOT_ENOUGH_REPLICAS), partition.log.start_offset)
     memory = call.cluster.log_cleanup.memory
-    deposed = call.deposed(partition)
-    log_owner = partition if deposed is None else deposed.fork
+    owner = call.own_copy(partition)
     written = append(
-        log_owner,
+        owner,
         records,
         call.now_ms + call.cluster.clock.offset_ms,
         size=size,
@@ -259,7 +258,7 @@ def append_records(
         budget=call.decompression,
         max_segment_bytes=UNBOUNDED if memory is None else memory.segment_bytes,
     )
-    if deposed is None:
+    if owner is partition:
         call.cluster.replication.appended(partition, call.now_ms)
     entry = PartitionResponse(
         index=wanted.index,
@@ -267,7 +266,7 @@ def append_records(
         log_append_time_ms=written.append_time_ms,
         log_start_offset=partition.log.start_offset,
     )
-    return AppendedRecords(partition, written.end_offset, log_owner.leader_epoch, entry)
+    return AppendedRecords(partition, written.end_offset, owner.leader_epoch, entry)
 
 
 def error_entry(index: int, error: ApiError) -> PartitionResponse:

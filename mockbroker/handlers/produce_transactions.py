@@ -108,10 +108,9 @@ def transaction_errors_of(call: Call, request: ProduceRequest, transactional_id:
                 continue  # its own error, reported by the append
             place = (partition.topic.name, partition.index)
             batches[place] = pair
-            deposed = call.deposed(partition)
-            owner = partition if deposed is None else deposed.fork
-            if not owner.producers.has_open(*pair):
-                unverified.append((place, owner.producers, header.base_sequence))
+            producers = call.own_copy(partition).producers
+            if not producers.has_open(*pair):
+                unverified.append((place, producers, header.base_sequence))
     if len(set(batches.values())) > 1:
         raise ApiError(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
     if not unverified:

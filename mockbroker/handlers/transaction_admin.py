@@ -60,8 +60,7 @@ def describe_partition(
         return
     partition = find_partition(call, topic.name, index)
     served_by(call, partition, followers_too=True)
-    deposed = call.deposed(partition)
-    entry.active_producers = active_producers((partition if deposed is None else deposed.fork).producers)
+    entry.active_producers = active_producers(call.own_copy(partition).producers)
 
 
 def active_producers(producers: PartitionProducers) -> list[ProducersOfPartition.Producer]:

@@ -268,9 +268,9 @@ def write_marker(
             ErrorCode.UNKNOWN_SERVER_ERROR,
             f"expected a producer id and epoch of at least 0, got {marker.producer_id} and {marker.producer_epoch}",
         )
-    deposed = call.deposed(partition)
+    owner = call.own_copy(partition)
     end_offset = append_marker(
-        partition if deposed is None else deposed.fork,
+        owner,
         cluster.clock.at(call.now_ms),
         committed=marker.transaction_result,
         producer_id=marker.producer_id,
@@ -278,7 +278,7 @@ def write_marker(
         coordinator_epoch=marker.coordinator_epoch,
         transaction_version=marker.transaction_version,
     )
-    if deposed is None:
+    if owner is partition:
         cluster.replication.appended(partition, call.now_ms)
         if name == OFFSETS_TOPIC:
             cluster.internal_topics.end_transaction(

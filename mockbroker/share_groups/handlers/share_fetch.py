@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from mockbroker.api import Errors, Needs, handles
 from mockbroker.call import Call, FetchedPart, Wait
-from mockbroker.handlers.leadership import find_partition, node_endpoints
+from mockbroker.handlers.leadership import LEADER_MOVED, find_partition, node_endpoints
 from mockbroker.share_groups.handlers.share_acknowledgements import (
     FINE,
     acknowledgements_of,
@@ -24,7 +24,7 @@ from mockbroker.share_groups.handlers.share_acknowledgements import (
     check_member,
     take_acknowledgements,
 )
-from mockbroker.share_groups.handlers.share_reading import LEADER_MOVED, ShareReading, read
+from mockbroker.share_groups.handlers.share_reading import ShareReading, read
 from mockbroker.share_groups.share_states import share_of
 from mockbroker.share_groups.state.sessions import FINAL_EPOCH, FIRST_EPOCH, MAX_EPOCH, ShareSession, TopicIndex
 from mockbroker.state.errors import ApiError

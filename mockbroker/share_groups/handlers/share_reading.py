@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 from mockbroker.call import Call, Wait
 from mockbroker.handlers.leadership import (
     find_partition,
-    high_watermark_of,
-    last_stable_offset_of,
+    readable_end,
     served_by,
 )
 from mockbroker.share_groups.share_states import SharePartitionKey, share_of
@@ -23,9 +22,6 @@ from mockbroker.state.errors import ApiError
 from mockbroker.state.topics.topic import Partition
 from protocol.apis.share_fetch import ShareFetchRequest, ShareFetchResponse
 from protocol.error_codes import ErrorCode
-
-LEADER_MOVED = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
-"""The errors whose response has the leader and its address (KIP-951)."""
 
 RECORD_LIMIT = 1  # the acquire mode
 PartitionEntry = ShareFetchResponse.Topic.Partition
@@ -64,7 +60,7 @@ def read(call: Call, reading: ShareReading, answer: Answer) -> ShareFetchRespons
             not_led_here += 1
             continue
         try:
-            if call.deposed(partition) is not None:
+            if call.own_copy(partition) is not partition:
                 raise ApiError(ErrorCode.COORDINATOR_NOT_AVAILABLE, "the share coordinator cannot be reached")
             key = SharePartitionKey(reading.group_id, *one)
             reading.running[one] = (partition, share_of(call.cluster).get_or_load(key, partition))
@@ -99,15 +95,13 @@ def entries_of(reading: ShareReading, found: dict[TopicIndex, PartitionEntry]) -
     return found
 
 
-def readable_end(call: Call, reading: ShareReading, partition: Partition, offset: int) -> int:
-    """The offset up to which the group's members may read: the high watermark or last stable offset.
+def end_of(call: Call, reading: ShareReading, partition: Partition, offset: int) -> int:
+    """The offset up to which the group's members may read.
 
     Raises ApiError: OFFSET_OUT_OF_RANGE, for an offset outside the log, and those of ``served_by``.
     """
     served_by(call, partition)
-    end_offset = high_watermark_of(call, partition)
-    if reading.committed_only:
-        end_offset = last_stable_offset_of(call, partition, end_offset)
+    end_offset = readable_end(call, partition, committed_only=reading.committed_only)
     if offset >= end_offset and not partition.log.start_offset <= offset <= partition.log.end_offset:
         raise ApiError(ErrorCode.OFFSET_OUT_OF_RANGE)
     return end_offset
@@ -119,7 +113,7 @@ def has_enough(call: Call, reading: ShareReading, offsets: Mapping[TopicIndex, i
     for (one, offset), limit in zip(offsets.items(), max_bytes_of(reading.max_bytes, len(offsets)), strict=True):
         partition = reading.running[one][0]
         try:
-            end_offset = readable_end(call, reading, partition, offset)
+            end_offset = end_of(call, reading, partition, offset)
             if offset < end_offset:
                 size += min(sum(map(len, partition.log.read(offset, limit, before=end_offset))), limit)
         except ApiError:
@@ -153,7 +147,7 @@ def acquired_entries(
         partition, running = reading.running[one]
         entry = found[one] = PartitionEntry(partition_index=one[1], records=b"")
         try:
-            end_offset = readable_end(call, reading, partition, offset)
+            end_offset = end_of(call, reading, partition, offset)
             data: Sequence[bytes] = ()
             if offset < end_offset:
                 data = partition.log.read(offset, min(share, capacity), at_least_one=size == 0, before=end_offset)

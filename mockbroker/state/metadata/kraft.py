@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, ClassVar, NamedTuple, cast
+from typing import TYPE_CHECKING, ClassVar, cast
 
 from mockbroker.state.metadata.cache import Address, CachedBroker, MetadataCache, PartitionState
 from mockbroker.state.metadata.view import KnownPartition, MetadataSupport
@@ -55,17 +55,6 @@ class CurrentView:
         return [replica for replica in partition.replicas if replica not in online]
 
 
-class DeposedPartition(NamedTuple):
-    """The state of a partition at a leader that was replaced while it was cut off.
-
-    It serves readers up to ``high_watermark``. ``fork`` has its later appends, which are not replicated and not read by
-    consumers, and are truncated once it learns of the new leader.
-    """
-
-    high_watermark: int
-    fork: Partition
-
-
 @dataclass(slots=True, eq=False)
 class KRaftMode(MetadataSupport):
     """The default mode, as in Kafka since 3.3. ``cut_off`` has the metadata of disconnected brokers, by id.
@@ -81,7 +70,7 @@ class KRaftMode(MetadataSupport):
     release: str | None = None
     serves_unstable: bool = False
     cut_off: dict[int, MetadataCache] = field(default_factory=dict)
-    _deposed: dict[int, dict[Partition, DeposedPartition]] = field(default_factory=dict)
+    _deposed: dict[int, dict[Partition, Partition]] = field(default_factory=dict)
     forwards: ClassVar[bool] = True
     is_kraft: ClassVar[bool] = True
     name: ClassVar[str] = "KRaft"
@@ -127,9 +116,9 @@ class KRaftMode(MetadataSupport):
         if broker_id in self.cut_off and self.leadership(broker_id, partition).leader == broker_id:
             self._deposed.setdefault(broker_id, {}).setdefault(partition, depose(partition))
 
-    def deposed(self, broker_id: int, partition: Partition) -> DeposedPartition | None:
+    def own_copy(self, broker_id: int, partition: Partition) -> Partition:
         led = self._deposed.get(broker_id) if self._deposed else None
-        return None if led is None else led.get(partition)
+        return partition if led is None else led.get(partition, partition)
 
 
 def snapshot(view: CurrentView) -> MetadataCache:
@@ -151,16 +140,20 @@ def snapshot(view: CurrentView) -> MetadataCache:
     )
 
 
-def depose(partition: Partition) -> DeposedPartition:
-    """The current state of a partition at its leader, including its producers."""
+def depose(partition: Partition) -> Partition:
+    """A copy of a partition and its producers, for the leader that was replaced while it was cut off.
+
+    It serves readers up to the high watermark of now. Its later appends are not replicated and not read by consumers,
+    and are truncated once it learns of the new leader.
+    """
     from copy import deepcopy
 
     from mockbroker.state.logs.log import Log
+    from mockbroker.state.replicas.replication import ReplicaStates
     from mockbroker.state.topics.topic import Partition
 
-    end_offset = partition.log.end_offset
     registration = replace(partition.registration)
+    states = ReplicaStates(partition.high_watermark)
+    log = Log(partition.log.start_offset, partition.log.end_offset)
     producers = deepcopy(partition.producers)
-    log = Log(partition.log.start_offset, end_offset)
-    fork = Partition(partition.topic, partition.index, registration, _log=log, _producers=producers)
-    return DeposedPartition(partition.high_watermark, fork)
+    return Partition(partition.topic, partition.index, registration, states, _log=log, _producers=producers)

@@ -16,7 +16,7 @@ from mockbroker.state.topics.topic import Partition, Topic
 
 if TYPE_CHECKING:
     from mockbroker.state.cluster import Cluster
-    from mockbroker.state.metadata.kraft import CurrentView, DeposedPartition
+    from mockbroker.state.metadata.kraft import CurrentView
 
 KnownBroker = Broker | CachedBroker
 KnownPartition = Partition | PartitionState
@@ -54,9 +54,9 @@ class MetadataSupport:
         """The leader and ISR of a partition, as a broker with a replica sees them."""
         return partition
 
-    def deposed(self, broker_id: int, partition: Partition) -> DeposedPartition | None:
-        """A partition whose leader was replaced while it was cut off, if this broker is that leader."""
-        return None
+    def own_copy(self, broker_id: int, partition: Partition) -> Partition:
+        """A partition as its leader has it: a copy, if this broker was replaced as leader while it was cut off."""
+        return partition
 
     def racks(self, requesting_broker_id: int | None = None) -> Mapping[int, str | None] | None:
         """Rack by broker for the placement of replicas; None: the brokers' own."""

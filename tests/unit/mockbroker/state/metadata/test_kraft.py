@@ -60,15 +60,15 @@ def test_a_topic_made_anew_under_its_name_is_another_to_a_broker_that_is_cut_off
 def test_a_leader_is_deposed_only_while_it_has_not_heard_of_its_successor(cluster):
     partition = cluster.find_partition("orders", 0)
     cluster.cluster_control.cut_link(0, CONTROLLER, 0)
-    assert cluster.support.deposed(0, partition) is None
+    assert cluster.support.own_copy(0, partition) is partition
     cluster.replication_control.reassign("orders", 0, [1, 2])
-    assert cluster.support.deposed(0, partition) is not None
-    assert cluster.support.deposed(1, partition) is None
+    assert cluster.support.own_copy(0, partition) is not partition
+    assert cluster.support.own_copy(1, partition) is partition
     cluster.cluster_control.restore_link(0, CONTROLLER, 0)
-    assert cluster.support.deposed(0, partition) is None
+    assert cluster.support.own_copy(0, partition) is partition
 
 
 def test_a_leader_that_hears_of_its_successor_is_never_deposed(cluster):
     partition = cluster.find_partition("orders", 0)
     cluster.replication_control.reassign("orders", 0, [1, 2])
-    assert cluster.support.deposed(0, partition) is None
+    assert cluster.support.own_copy(0, partition) is partition
