@@ -6,7 +6,7 @@ decoded messages in place; ``Rewriting`` applies them to a call's frame and to i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -22,11 +22,6 @@ if TYPE_CHECKING:
     from mockbroker.call import Call
     from mockbroker.proxy.mirror import Mirror
     from protocol.apis.classic_group import JoinGroupRequest
-    from protocol.apis.consumer_group import ConsumerGroupHeartbeatRequest
-    from protocol.apis.fetch import FetchRequest
-    from protocol.apis.metadata import DescribeTopicPartitionsRequest, MetadataRequest
-    from protocol.apis.share_group import ShareGroupHeartbeatRequest
-    from protocol.apis.streams_group import StreamsGroupHeartbeatRequest
 
 FETCH, METADATA, JOIN_GROUP, DESCRIBE_TOPIC_PARTITIONS = 1, 3, 11, 75
 CONSUMER_GROUP_HEARTBEAT, SHARE_GROUP_HEARTBEAT, STREAMS_GROUP_HEARTBEAT = 68, 76, 88
@@ -45,7 +40,6 @@ CLIENT_ID_KEYS: Mapping[str, ZoneKey] = {key.key: key for key in ZONE_KEYS}
 CONSUMER = "consumer"  # the protocol type of groups whose members have subscriptions
 JOINING = 0
 NO_REPLICA = -1
-REPLICA_STATE_VERSION = 15
 NOT_TO_BE_HAD = (ErrorCode.LEADER_NOT_AVAILABLE, ErrorCode.REPLICA_NOT_AVAILABLE)
 TRUE = "true"
 
@@ -99,26 +93,20 @@ def rewrite_request(rewrites: Rewrites, api_key: int, version: int, request: Any
     """
     if not rack or not rewrites_request(rewrites, api_key, version):
         return False
-    return PUT_RACK.get(api_key, put_into_heartbeat)(request, version, rack)
+    if api_key == JOIN_GROUP:
+        return put_into_subscriptions(request, rack)
+    if api_key == FETCH:  # followers' fetches are never redirected
+        is_missing = not request.rack_id and max(request.replica_id, request.replica_state.replica_id) == NO_REPLICA
+    elif api_key in (METADATA, DESCRIBE_TOPIC_PARTITIONS):
+        is_missing = not request.rack_id
+    else:  # a heartbeat: later than at the join, null means unchanged; brokers refuse an empty rack
+        is_missing = request.rack_id is None and request.member_epoch == JOINING
+    if is_missing:
+        request.rack_id = rack
+    return is_missing
 
 
-def put_into_fetch(request: FetchRequest, version: int, rack: str) -> bool:
-    """Add the rack to a consumer's fetch; followers' fetches are never redirected."""
-    replica = request.replica_state.replica_id if version >= REPLICA_STATE_VERSION else request.replica_id
-    if request.rack_id or replica != NO_REPLICA:
-        return False
-    request.rack_id = rack
-    return True
-
-
-def put_into_metadata(request: MetadataRequest | DescribeTopicPartitionsRequest, version: int, rack: str) -> bool:
-    if request.rack_id:
-        return False
-    request.rack_id = rack
-    return True
-
-
-def put_into_join(request: JoinGroupRequest, version: int, rack: str) -> bool:
+def put_into_subscriptions(request: JoinGroupRequest, rack: str) -> bool:
     """Add the rack to consumers' subscriptions; members of Kafka Connect or of a registry have none."""
     if request.protocol_type != CONSUMER:
         return False
@@ -129,26 +117,6 @@ def put_into_join(request: JoinGroupRequest, version: int, rack: str) -> bool:
             one.metadata = named
             has_changed = True
     return has_changed
-
-
-def put_into_heartbeat(
-    request: ConsumerGroupHeartbeatRequest | ShareGroupHeartbeatRequest | StreamsGroupHeartbeatRequest,
-    version: int,
-    rack: str,
-) -> bool:
-    """Add the rack when the member joins; later, null means unchanged. Brokers refuse an empty rack."""
-    if request.rack_id is not None or request.member_epoch != JOINING:
-        return False
-    request.rack_id = rack
-    return True
-
-
-PUT_RACK: Mapping[int, Callable[[Any, int, str], bool]] = {
-    FETCH: put_into_fetch,
-    METADATA: put_into_metadata,
-    DESCRIBE_TOPIC_PARTITIONS: put_into_metadata,
-    JOIN_GROUP: put_into_join,
-}
 
 
 def rewritten_client_id(rewrites: Rewrites, client_id: str | None, rack: str | None) -> str | None:
@@ -216,17 +184,14 @@ def rewrite_answer(
 
 def show_leader(partition: Any, leader: int) -> bool:
     """Make a broker the leader and only replica of a partition."""
-    alone = [leader]
     error = 0 if partition.error_code in NOT_TO_BE_HAD else partition.error_code
-    if (
-        (partition.error_code, partition.leader_id) == (error, leader)
-        and partition.replica_nodes == partition.isr_nodes == alone
-        and not partition.offline_replicas
-    ):
-        return False
-    partition.error_code, partition.leader_id = error, leader
-    partition.replica_nodes, partition.isr_nodes, partition.offline_replicas = alone, list(alone), []
-    return True
+    shown = {"error_code": error, "leader_id": leader, "replica_nodes": [leader], "isr_nodes": [leader]}
+    shown["offline_replicas"] = []
+    has_changed = False
+    for name, value in shown.items():
+        has_changed |= getattr(partition, name) != value
+        setattr(partition, name, value)
+    return has_changed
 
 
 class Rewriting:
