@@ -8,35 +8,36 @@ later does not change it, and the first record of a Produce that crossed decides
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
-from operator import add, attrgetter
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kafka_rack.plurals import counted
-from kafka_rack.writers import can_partition_by_rack
 from mockbroker.call import Outcome, ProducedPart
 from mockbroker.core.journal.records import (
     FETCH,
-    NO_REPLICA,
     PRODUCE,
+    Observed,
     ObservedClient,
-    facts_of_read,
-    facts_of_write,
     first_keys,
     leader_racks_of,
     observed,
     observed_client,
+    record_of,
 )
 from mockbroker.core.own_thread import InOwnThread, in_own_thread
 from mockbroker.core.response_errors import error_names
 from mockbroker.handlers.transferred import parts_of
+from mockbroker.subjects import NOTHING
 from protocol.registry import APIS
 
 if TYPE_CHECKING:
     from kafka_rack.locality.ledger import Ledger
     from kafka_rack.locality.prices import Prices
+    from kafka_rack.locality.tables import Amounts
     from kafka_rack.locality.traffic import TrafficKey
-    from mockbroker.call import Call, Part
+    from mockbroker.call import Part
+    from mockbroker.core.journal.entry import JournalEntry
+    from mockbroker.core.journal.verdicts import Verdicts
     from mockbroker.state.cluster import Cluster
 
 WINDOW_MS = 60_000
@@ -60,21 +61,20 @@ FLOW_COLUMNS = (
 )
 """Columns of ``traffic`` in a snapshot's flows."""
 PAIR = ("client_rack", "broker", "broker_rack", "locality", "reason", "saves", "at_most")
-Sums = list[int]
-"""As ``kafka_rack.locality.tables.SUMS``: calls, bytes of requests, of responses and of records, records, redirects."""
+NOTHING_OBSERVED = Observed(NOTHING, (), 0)
 
 
 class Tally(NamedTuple):
     """The bytes of a connection, for one API or partition, since they were last added to the ledger.
 
     ``flow`` has the record batches, and ``rest`` the rest of their frames; or ``flow`` has all, and ``rest`` is None.
-    ``copiers`` are the in-sync replicas of produced records.
+    ``copiers`` are the in-sync replicas of produced records. ``sums`` are those of ``kafka_rack.locality.tables.SUMS``.
     """
 
     flow: TrafficKey
     rest: TrafficKey | None
     copiers: tuple[int, ...] | None
-    sums: Sums
+    sums: list[int]
 
 
 class Traffic(InOwnThread):
@@ -87,9 +87,7 @@ class Traffic(InOwnThread):
 
     def __init__(self) -> None:
         self._cluster: Cluster | None = None
-        self._version = -1
-        self._racks: frozenset[str] = frozenset()
-        self._leader_racks: dict[str | None, frozenset[str]] = {}
+        self._verdicts: Verdicts | None = None
         self.clear()
 
     @in_own_thread
@@ -97,7 +95,7 @@ class Traffic(InOwnThread):
         """Remove all traffic."""
         self._first_ms: int | None = None
         self._window_ms, self._window = WINDOW_MS, -1
-        self._flows: dict[TrafficKey, Sums] = {}
+        self._flows: dict[TrafficKey, Amounts] = {}
         self._tallies: dict[tuple[Any, ...], Tally] = {}
         self._calls: Counter[int] = Counter()
         self._failed: Counter[int] = Counter()
@@ -118,42 +116,42 @@ class Traffic(InOwnThread):
         answered = len(output[0]) if len(output) == 1 else sum(map(len, output))
         requested = len(call.frame) + LENGTH_BYTES if call.frame else 0
         api_key = call.api_key
+        self._calls[api_key if api_key in APIS else -1] += 1
         parts = call.parts
         if parts is None and api_key <= FETCH:
             parts = parts_of(outcome)
         if parts:
-            self._add_parts(call, client, parts, requested, answered)
+            self._add_parts(outcome, client, parts, requested, answered)
             return
         if parts is None and (errors := (call.observed or observed(outcome)).errors):
             self._count_errors(api_key, errors)
-        category, size = "other", 0
-        if api_key == FETCH and answered:
-            category = "consume"
-        elif api_key == PRODUCE and call.read_request is not None and not answered:  # forwarded: its result is unknown
-            category = "produce"
-            size = sum(
-                len(one.records or b"") for topic in call.read_request.topic_data for one in topic.partition_data
-            )
-        key = (client, api_key, category)
+        is_sent = api_key == PRODUCE and call.read_request is not None and not answered
+        key = (client, api_key, api_key == FETCH and answered > 0, is_sent)
         tally = self._tallies.get(key)
         if tally is None:
-            tally = self._new(key, call, client, category, whole=category != "consume")
+            tally = self._new(key, outcome, client)
+            if is_sent:  # a real broker's result is unknown
+                flow = judged(tally.flow, "produce", tally.flow.client_rack)
+                tally = self._tallies[key] = tally._replace(flow=flow, rest=tally.flow)
         sums = tally.sums
         sums[0] += 1
         sums[1] += requested
         sums[2] += answered
-        sums[3] += size
+        if is_sent:
+            data = call.read_request.topic_data
+            sums[3] += sum(len(one.records or b"") for topic in data for one in topic.partition_data)
 
     def _add_parts(
-        self, call: Call, client: ObservedClient, parts: Iterable[Part], requested: int, answered: int
+        self, outcome: Outcome, client: ObservedClient, parts: Iterable[Part], requested: int, answered: int
     ) -> None:
         """Add the record batches of each partition; both frames count for the first."""
+        call = outcome.call
         api_key, version = call.api_key, call.version
         keyed: Mapping[Any, bool | None] = {}
-        crosses = client.rack is not None and client.broker_rack is not None and client.rack != client.broker_rack
-        if crosses and api_key == PRODUCE:
+        is_away = client.rack != client.broker_rack  # or one of them is unknown
+        crosses = is_away and client.rack is not None and client.broker_rack is not None
+        if is_away and api_key == PRODUCE:
             keyed = first_keys(call.request)
-        cluster_version = call.cluster.version if crosses else 0
         codes: set[int] = set()
         is_first = True
         detail: bool | None = None
@@ -163,7 +161,7 @@ class Traffic(InOwnThread):
             if isinstance(part, ProducedPart):
                 if isr and part.end_offset < 0:
                     isr = NOT_APPENDED
-                if crosses:
+                if is_away:
                     detail = keyed.get((part.topic, part.partition), keyed.get((part.topic_id, part.partition)))
             else:
                 is_redirected = part.preferred_replica >= 0
@@ -173,11 +171,9 @@ class Traffic(InOwnThread):
             if not (size or is_first or crosses):
                 continue
             key: tuple[Any, ...] = (client, api_key, version, part.topic, part.partition, isr)
-            if crosses:
-                key += (cluster_version, detail)
-            tally = self._tallies.get(key)
-            if tally is None:
-                tally = self._new_of_part(key, call, client, detail, is_answered=answered > 0)
+            if is_away:
+                key += (call.cluster.version, detail)
+            tally = self._tallies.get(key) or self._new(key, outcome, client, part, detail)
             sums = tally.sums
             if is_first:
                 is_first = False
@@ -190,84 +186,38 @@ class Traffic(InOwnThread):
         if codes:
             self._count_errors(api_key, error_names(codes))
 
-    def _new_of_part(
-        self, key: tuple[Any, ...], call: Call, client: ObservedClient, detail: bool | None, *, is_answered: bool
+    def _new(
+        self,
+        key: tuple[Any, ...],
+        outcome: Outcome,
+        client: ObservedClient,
+        part: Part | None = None,
+        keyed: bool | None = None,
     ) -> Tally:
-        """The tally of a partition, by the key of ``_add_parts``; ``isr`` is None for a diskless topic.
+        """A new tally, of a partition if there is a part, with the journal's verdict on the call.
 
-        ``detail`` is, for a Produce, True if records have keys; for a Fetch, True if it was redirected.
+        Args:
+            keyed: True if the records of a Produce have keys, None if unknown.
         """
-        _, api_key, _, topic, index, isr = key[:6]
-        category, facts = "replication", dict[str, Any]()
-        if call.replica_id == NO_REPLICA and api_key == PRODUCE:
-            leaders = self._leaders(call.cluster, topic)
-            category, facts = "produce", facts_of_write(isr, leaders, client.rack, detail)
-            facts["has_partitioner"] = can_partition_by_rack(client.session.software)
-        elif call.replica_id == NO_REPLICA and api_key == FETCH and not is_answered:
-            category = "other"
-        elif call.replica_id == NO_REPLICA:
-            category = "consume"
-            facts = facts_of_read(api_key, isr, call.cluster, client.rack, redirected=bool(detail))
-        tally = self._new(key, call, client, category, **facts)
-        if tally.rest is not None:
-            flow = tally.flow._replace(topic=topic, partition=index)
-            tally = self._tallies[key] = Tally(flow, tally.rest, isr if api_key == PRODUCE else None, tally.sums)
-        return tally
-
-    def _new(self, key: tuple[Any, ...], call: Call, client: ObservedClient, category: str, **facts: Any) -> Tally:
         if len(self._tallies) >= MAX_TALLIES:
             self._fold()
-        self._cluster = call.cluster
-        self._look_at(call.cluster)
-        source = client.rack_source
-        place, whose = (client.rack, source, client.rack), (client.client_id, client.address)
-        if category == "replication":
-            follower = call.cluster.brokers.get(call.replica_id)
-            place, whose = (follower.rack if follower is not None else None, None, None), (None, client.address)
-        elif source == "racks_file":
-            place = (client.rack, source, None)
-        broker = (client.broker_id, client.broker_rack)
-        rest = None
-        if category != "other":
-            rest = self._judged("other", whose, place, broker)
-            if place[2] is not None:
-                facts["told_in"] = "client_id" if source == "client.id" else source
-            facts["api_version"] = call.version if call.api_key == FETCH else None
-        tally = self._tallies[key] = Tally(self._judged(category, whose, place, broker, **facts), rest, None, [0] * 6)
+        self._cluster = cluster = outcome.call.cluster
+        if self._verdicts is None:
+            from mockbroker.core.journal.verdicts import Verdicts
+
+            self._verdicts = Verdicts()
+        name, copiers = part.topic if part is not None else None, None
+        leaders = {name: leader_racks_of(cluster, name)} if name in cluster.topics else {}
+        found = NOTHING_OBSERVED if part is None else None
+        record = record_of(outcome, client, 0, found, () if part is None else (part,), (), leaders)
+        entry = self._verdicts.entry(record, 0, cluster, lambda _: keyed)
+        flow, rest = flow_of(entry), None
+        if entry.category != "other":
+            rest = judged(flow, "other", entry.client_rack)._replace(topic=None, partition=None)
+        if isinstance(part, ProducedPart) and part.end_offset >= 0:
+            copiers = part.isr
+        tally = self._tallies[key] = Tally(flow, rest, copiers, [0] * 6)
         return tally
-
-    def _judged(
-        self,
-        category: str,
-        whose: tuple[str | None, str | None],
-        place: tuple[str | None, str | None, str | None],
-        broker: tuple[int | None, str | None],
-        **facts: Any,
-    ) -> TrafficKey:
-        """A flow with its verdict. ``place``: the client's rack, its source, and the rack that the client named."""
-        from kafka_rack.locality.reasons import Facts, judge
-        from kafka_rack.locality.traffic import TrafficKey
-
-        rack, _, named = place
-        verdict = judge(Facts(category, rack, named, broker_rack=broker[1], cluster_racks=self._racks, **facts))
-        flow = TrafficKey(0, "", category, "", *whose, None, None, None, *place, *broker, verdict.locality)
-        return flow._replace(reason=verdict.reason, detail=verdict.detail, saves=verdict.saves, at_most=verdict.at_most)
-
-    def _look_at(self, cluster: Cluster) -> None:
-        """Read the racks again if the cluster has changed."""
-        if cluster.version != self._version:
-            self._version, self._racks = cluster.version, frozenset(cluster.liveness.racks())
-            self._leader_racks.clear()
-
-    def _leaders(self, cluster: Cluster, name: str | None) -> frozenset[str]:
-        """The racks with leaders of a topic."""
-        self._look_at(cluster)
-        found = self._leader_racks.get(name)
-        if found is None:
-            found = leader_racks_of(cluster, name) if name is not None else frozenset()
-            if name in cluster.topics:
-                self._leader_racks[name] = found
-        return found
 
     def _count_errors(self, api_key: int, errors: tuple[str, ...]) -> None:
         api_key = api_key if api_key in APIS else -1
@@ -279,25 +229,23 @@ class Traffic(InOwnThread):
 
     def _fold(self) -> None:
         """Add the sums of connections to the ledger."""
+        brokers = self._cluster.brokers if self._cluster is not None else {}
         for (_, api_key, *_), (flow, rest, copiers, sums) in self._tallies.items():
             calls, requested, answered, size, records, redirects = sums
-            self._calls[api_key if api_key in APIS else -1] += calls
             if rest is None:
-                self._add(flow, [calls, requested, answered, 0, 0, 0])
+                self._add(flow, (calls, requested, answered, 0, 0, 0))
                 continue
             sent, received = (size, 0) if api_key == PRODUCE else (0, size)
-            self._add(flow, [calls, sent, received, size, records, redirects])
-            self._add(rest, [0, requested - sent, answered - received, 0, 0, 0])
-            brokers = self._cluster.brokers if self._cluster is not None else {}
+            self._add(flow, (calls, sent, received, size, records, redirects))
+            self._add(rest, (0, requested - sent, answered - received, 0, 0, 0))
             for follower in copiers or ():
                 if follower != flow.broker and follower in brokers:  # it copies from this leader
-                    place = (brokers[follower].rack, None, None)
-                    copies = self._judged("replication", (None, None), place, (flow.broker, flow.broker_rack))
-                    copies = copies._replace(topic=flow.topic, partition=flow.partition)
-                    self._add(copies, [0, 0, size, size, records, 0])
+                    copies = judged(flow, "replication", brokers[follower].rack)
+                    copies = copies._replace(client_id=None, client_host=None, client_rack_from=None)
+                    self._add(copies, (0, 0, size, size, records, 0))
         self._tallies.clear()
 
-    def _add(self, key: TrafficKey, amounts: Sums) -> None:
+    def _add(self, key: TrafficKey, amounts: Amounts) -> None:
         flow = key._replace(window=self._window * self._window_ms * 1000)
         if flow not in self._flows:
             while len(self._flows) >= MAX_FLOWS and self._widen():
@@ -308,58 +256,49 @@ class Traffic(InOwnThread):
 
     def _widen(self) -> bool:
         """Make windows twice as long; False if there is only one."""
+        from kafka_rack.locality.traffic import rewindowed
+
         first_ms = self._first_ms or 0
         if first_ms // self._window_ms >= self._window:
             return False
         self._window_ms, self._window = 2 * self._window_ms, self._window // 2
-        flows, self._flows = self._flows, {}
-        for key, amounts in flows.items():
-            window_us = self._window_ms * 1000
-            add_to(self._flows, key._replace(window=key.window // window_us * window_us), amounts)
+        self._flows = rewindowed(self._flows, self._window_ms * 1000)
         return True
 
     def _other(self, key: TrafficKey) -> TrafficKey:
         """The row that a flow is added to when there are too many."""
-        rack = key.client_rack if key.client_rack is None or key.client_rack in self._racks else OTHERS
+        racks = self._cluster.liveness.racks() if self._cluster is not None else ()
+        rack = key.client_rack if key.client_rack is None or key.client_rack in racks else OTHERS
         topic = OTHERS if key.topic is not None else None
         key = key._replace(client_id=OTHERS, client_host=None, topic=topic, partition=None, client_rack=rack)
-        return key._replace(client_rack_from=None, told_rack=None, detail=None)
+        return key._replace(client_rack_from=None, detail=None)
 
     # reading
 
     @in_own_thread
     def ledger(self) -> Ledger:
         """The traffic as a ledger, by windows of a minute, or longer ones after a long time."""
-        self._fold()
-        return self._ledger_of(self._flows)
-
-    def _ledger_of(self, flows: Mapping[TrafficKey, Sums]) -> Ledger:
         from kafka_rack.locality.ledger import Ledger
 
+        self._fold()
         ledger = Ledger()
-        ledger.add({key: tuple(amounts) for key, amounts in flows.items()})
-        known = ledger.completeness
-        known.spans = [(self._first_ms * 1000, self._last_ms() * 1000)] if self._first_ms is not None else []
-        known.unknown_clients = {
-            (key.client_id, key.client_host)
-            for key, amounts in self._flows.items()
-            if key.locality == "unknown" and key.category in ("produce", "consume") and amounts[3]
-        }
+        ledger.add(self._flows)
+        if self._first_ms is not None:
+            ledger.completeness.spans = [(self._first_ms * 1000, self._last_ms() * 1000)]
         return ledger
 
-    def _added(self, *names: str) -> dict[TrafficKey, Sums]:
+    def _added(self, *names: str) -> dict[TrafficKey, Amounts]:
         """The flows, added up by kind and these fields."""
         from kafka_rack.locality.traffic import TrafficKey
 
-        fields: Callable[[TrafficKey], tuple[Any, ...]] = attrgetter("category", *names)
-        found: dict[tuple[Any, ...], Sums] = {}
-        for key, amounts in self._flows.items():
-            add_to(found, fields(key), amounts)
         blank = TrafficKey(0, "", "", "")
-        named = ("category", *names)
-        return {blank._replace(**dict(zip(named, values, strict=True))): amounts for values, amounts in found.items()}
+        found: dict[TrafficKey, Amounts] = {}
+        for key, amounts in self._flows.items():
+            fields = {name: getattr(key, name) for name in ("category", *names)}
+            add_to(found, blank._replace(**fields), amounts)
+        return found
 
-    def _crossed(self) -> dict[TrafficKey, Sums]:
+    def _crossed(self) -> dict[TrafficKey, Amounts]:
         """The client traffic that crossed racks, by client and topic, largest first; one row has the rest."""
         crossed = [
             (key, amounts)
@@ -398,16 +337,15 @@ class Traffic(InOwnThread):
         from kafka_rack.locality.summary import summary_of
         from kafka_rack.locality.traffic import prices_in_month, traffic_row
 
-        self._fold()
-        ledger = self._ledger_of(self._added(*PAIR))
+        completeness, sums = self.ledger().completeness, self._added(*PAIR)
         span_us = (max(self._last_ms(), now_ms or 0) - self._first_ms) * 1000 if self._first_ms is not None else 0
         crossed: Counter[int] = Counter()
         for key, amounts in self._flows.items():
             if key.locality == "cross" and key.category in ("produce", "consume") and amounts[3]:
                 crossed[key.window] += amounts[3]
         pace = Pace.of(span_us, crossed.values(), self._window_ms * 1000)
-        prices = prices_in_month(ledger.flows, prices or Prices(), pace)
-        rows = {key: traffic_row(key, amounts, prices) for key, amounts in ledger.flows.items()}
+        prices = prices_in_month(sums, prices or Prices(), pace)
+        rows = {key: traffic_row(key, amounts, prices) for key, amounts in sums.items()}
 
         def flow(key: TrafficKey, row: dict[str, Any], *more: str) -> dict[str, Any]:
             return {
@@ -423,7 +361,7 @@ class Traffic(InOwnThread):
                 **flow(key, traffic_row(key, amounts, prices), "client_id", "topic"),
                 "action": REASONS[key.reason or ""].action,
             }
-            for key, amounts in self._ledger_of(self._crossed()).flows.items()
+            for key, amounts in self._crossed().items()
         ]
         return {
             "since_ms": self._first_ms,
@@ -431,7 +369,7 @@ class Traffic(InOwnThread):
             "calls": sum(self._calls.values()),
             "bytes": sum(row["bytes"] for row in rows.values()),
             "summary": summary_of(rows.values(), pace, prices.currency),
-            "completeness": ledger.completeness.line(counted(sum(self._calls.values()), "call")),
+            "completeness": completeness.line(counted(sum(self._calls.values()), "call")),
             "flows": sorted(flows, key=lambda row: (-row["bytes"], *map(str, row.values()))),
             "crossings": crossings,
             "apis": self._apis(),
@@ -482,6 +420,29 @@ def client_row(key: TrafficKey, *, is_other: bool) -> dict[str, Any]:
     return {**row, **sums, "reason": None, "detail": None, "is_other": is_other}
 
 
-def add_to(sums: dict[Any, Sums], key: Any, amounts: Sums) -> None:
-    before = sums.get(key)
-    sums[key] = amounts.copy() if before is None else list(map(add, before, amounts))
+def add_to(sums: dict[TrafficKey, Amounts], key: TrafficKey, amounts: Amounts) -> None:
+    from kafka_rack.locality.tables import add_amounts
+
+    sums[key] = add_amounts(sums.get(key), amounts)
+
+
+def flow_of(entry: JournalEntry) -> TrafficKey:
+    """The flow of an entry with a single share."""
+    from kafka_rack.locality.traffic import TrafficKey
+
+    (share,) = entry.shares
+    whose = (entry.client_id, entry.client_address, None, share.topic, share.partition)
+    place = (entry.client_rack, entry.client_rack_source, None, entry.broker_id, entry.rack, entry.locality)
+    saves, at_most = share.avoidable == "yes", share.avoidable in ("yes", "perhaps")
+    return TrafficKey._make(
+        (0, "", entry.category, "", *whose, *place, share.reason, share.detail, saves, at_most),
+    )
+
+
+def judged(flow: TrafficKey, category: str, rack: str | None) -> TrafficKey:
+    """The flow of other bytes, of or to the same broker, with their own verdict."""
+    from kafka_rack.locality.reasons import Facts, judge
+
+    verdict = judge(Facts(category, rack, broker_rack=flow.broker_rack))
+    flow = flow._replace(category=category, client_rack=rack, locality=verdict.locality, reason=verdict.reason)
+    return flow._replace(detail=verdict.detail, saves=verdict.saves, at_most=verdict.at_most)

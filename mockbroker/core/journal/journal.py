@@ -9,13 +9,12 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from mockbroker.call import Outcome
-from mockbroker.core.journal.entry import LENGTH_BYTES, JournalEntry
+from mockbroker.core.journal.entry import JournalEntry
 from mockbroker.core.journal.records import (
     CONSUMER_GROUP_HEARTBEAT,
     FETCH,
     ITEM_BYTES,
     JOIN_GROUP,
-    NO_REPLICA,
     PRODUCE,
     RECORD_BYTES,
     SHARED_BYTES,
@@ -26,6 +25,7 @@ from mockbroker.core.journal.records import (
     named_rack,
     observed,
     observed_client,
+    record_of,
 )
 from mockbroker.core.own_thread import InOwnThread, in_own_thread
 from mockbroker.handlers.transferred import parts_of
@@ -78,7 +78,6 @@ class Journal(InOwnThread):
         if client is None:
             client = observed_client(call.session)
             size += client.size_bytes
-        output = outcome.output
         parts = call.parts
         if parts is None and call.api_key <= FETCH:
             parts = parts_of(outcome)
@@ -94,26 +93,8 @@ class Journal(InOwnThread):
         else:
             fresh = 0 if call.in_session else len(call.wanted)
             size += ITEM_BYTES * (len(parts) + fresh) + SHARED_BYTES * len(call.wanted)
-        self._records.append(
-            CallRecord(
-                client,
-                call.arrived_ms,
-                outcome.at_ms,
-                call.api_key,
-                call.version,
-                len(call.frame),
-                len(output[0]) - LENGTH_BYTES if len(output) == 1 else outcome.response_bytes,
-                outcome.ending,
-                outcome.reason,
-                call.faults,
-                size,
-                found,
-                parts or (),
-                call.wanted,
-                NO_REPLICA if parts is None else call.replica_id,
-                NO_LEADERS if parts is None else self._leaders_of(call, parts),
-            )
-        )
+        leaders = NO_LEADERS if parts is None else self._leaders_of(call, parts)
+        self._records.append(record_of(outcome, client, size, found, parts or (), call.wanted, leaders))
         self.size_bytes += size
         if self.size_bytes > self.max_bytes or (self.max_entries is not None and len(self) > self.max_entries):
             self._shrink()

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from msgspec import Struct
 
 from mockbroker.call import Call, Ending, FetchedPart, Outcome, Part, ProducedPart
+from mockbroker.core.journal.entry import LENGTH_BYTES
 from mockbroker.core.response_errors import error_codes, error_names
 from mockbroker.subjects import NOTHING, Subjects, subjects_of
 from protocol.errors import ProtocolError
@@ -122,6 +123,37 @@ class CallRecord(Struct, frozen=True, gc=False):
         if self.api_key != FETCH or not self.response_bytes or self.replica_id != NO_REPLICA:
             return []
         return [part for part in self.parts if isinstance(part, FetchedPart)]
+
+
+def record_of(
+    outcome: Outcome,
+    client: ObservedClient,
+    size_bytes: int,
+    found: Observed | None,
+    parts: Sequence[Part],
+    wanted: Sequence[FetchPartition],
+    leader_racks: LeaderRacks,
+) -> CallRecord:
+    """The record of a call that ended."""
+    call, output = outcome.call, outcome.output
+    return CallRecord(
+        client,
+        call.arrived_ms,
+        outcome.at_ms,
+        call.api_key,
+        call.version,
+        len(call.frame),
+        len(output[0]) - LENGTH_BYTES if len(output) == 1 else outcome.response_bytes,
+        outcome.ending,
+        outcome.reason,
+        call.faults,
+        size_bytes,
+        found,
+        parts,
+        wanted,
+        call.replica_id if found is None else NO_REPLICA,
+        leader_racks,
+    )
 
 
 def observed(outcome: Outcome) -> Observed:

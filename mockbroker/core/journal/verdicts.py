@@ -49,6 +49,9 @@ MAX_VERDICTS = 10_000
 Judged = Callable[..., LocalityVerdict]
 """``Verdicts.verdict`` for some bytes of one call; takes the facts of ``kafka_rack.locality``."""
 
+Keyed = Callable[[ProducedPart], bool | None]
+"""Returns True if any of the written records has a key; None if unknown."""
+
 
 class ClientPlace(NamedTuple):
     """A client's rack and its source, and the rack that it named and where; ``detail`` if it named a wrong one."""
@@ -93,8 +96,10 @@ class Verdicts:
 
     # an entry
 
-    def entry(self, record: CallRecord, sequence: int, cluster: Cluster | None) -> JournalEntry:
-        """The journal entry of a call."""
+    def entry(
+        self, record: CallRecord, sequence: int, cluster: Cluster | None, keyed: Keyed | None = None
+    ) -> JournalEntry:
+        """The journal entry of a call; ``keyed`` says if the records of a part have keys, if their log should not."""
         client = record.client
         category = category_of(record)
         place = self.place(client, record, category, cluster)
@@ -109,8 +114,9 @@ class Verdicts:
             errors = error_names(part.error_code for part in record.parts)
             topics, groups, traffic = topics_of(record, cluster), groups_of(record), transferred(record.parts)
             if category != "other":
-                logs = cluster if locality == "cross" else None  # if the keys of records matter
-                shares = [share_of(judged, record, part, place, cluster, logs) for part in record.parts]
+                if keyed is None:
+                    keyed = partial(has_keys, cluster if locality == "cross" else None)  # else keys do not matter
+                shares = [share_of(judged, record, part, place, cluster, keyed) for part in record.parts]
         if not shares:
             verdict = judged(whole=category != "consume")
             sizes = frame_sizes(record) if category == "other" else (0, 0)
@@ -212,14 +218,13 @@ NO_REASON = Share(None, None, 0, 0, 0)
 
 
 def share_of(
-    judged: Judged, record: CallRecord, part: Part, place: ClientPlace, cluster: Cluster | None, logs: Cluster | None
+    judged: Judged, record: CallRecord, part: Part, place: ClientPlace, cluster: Cluster | None, keyed: Keyed
 ) -> Share:
-    """The share of a partition that was written or read; ``logs`` has its records, if their keys matter."""
+    """The share of a partition that was written or read."""
     size = part.size_bytes
     if isinstance(part, ProducedPart):
         sizes, leaders = (size, 0), record.leader_racks.get(part.topic, frozenset())
-        keyed = None if part.isr is None else has_keys(logs, part)
-        facts = facts_of_write(part.isr, leaders, place.rack, keyed)
+        facts = facts_of_write(part.isr, leaders, place.rack, None if part.isr is None else keyed(part))
     else:
         sizes, redirected = (0, size), part.preferred_replica >= 0
         facts = facts_of_read(record.api_key, part.isr, cluster, place.rack, redirected=redirected)
