@@ -74,6 +74,7 @@ class GroupMember:
 
     __slots__ = ()
     id: str
+    instance_id: str | None
 
     @classmethod
     def common_with(cls, message: Any) -> list[tuple[str, str]]:
@@ -119,8 +120,7 @@ class CoordinatedGroup(Generic[Member]):
 
     ``kind`` is its GroupType, spelled as Kafka does. ``replaces_empty_classic``: a member may turn a
     classic group without members into one of this kind. ``expires_without_offsets``: a group without members and
-    offsets is removed at the next check for expired offsets. ``static_ids`` has the member id of each static member by
-    its instance id.
+    offsets is removed at the next check for expired offsets.
     """
 
     kind: ClassVar[str]
@@ -129,7 +129,6 @@ class CoordinatedGroup(Generic[Member]):
     id: str
     groups: Groups
     members: dict[str, Member] = field(default_factory=dict)
-    static_ids: dict[str, str] = field(default_factory=dict)
 
     @property
     def member_count(self) -> int:
@@ -145,8 +144,9 @@ class CoordinatedGroup(Generic[Member]):
 
     def static_member(self, instance_id: str | None) -> Member | None:
         """The static member with this instance id, None if there is none."""
-        member_id = None if instance_id is None else self.static_ids.get(instance_id)
-        return None if member_id is None else self.members[member_id]
+        if instance_id is None:
+            return None
+        return next((one for one in self.members.values() if one.instance_id == instance_id), None)
 
     def check_member(self, member_id: str, instance_id: str | None) -> Member:
         """The member with this id, which has the instance id if there is one.
@@ -162,6 +162,14 @@ class CoordinatedGroup(Generic[Member]):
             problem = f"Static member {member_id} with instance id {instance_id} was fenced by member {member.id}."
             raise ApiError(ErrorCode.FENCED_INSTANCE_ID, problem)
         return member
+
+    def leaving_member(self, member_id: str, instance_id: str | None) -> Member:
+        """The member of a LeaveGroup; an administrator names a static member by its instance id alone.
+
+        Raises ApiError: those of ``check_member``.
+        """
+        member = None if member_id else self.static_member(instance_id)
+        return member or self.check_member(member_id, instance_id)
 
     def set_timer(self, timer: GroupTimer, member_id: str, deadline_ms: int) -> None:
         self.groups.timers.set((self.id, timer, member_id), deadline_ms)

@@ -68,13 +68,10 @@ def consumer_group_describe(call: Call, request: ConsumerGroupDescribeRequest) -
 
 
 def described_member(group: ConsumerGroup, member: ConsumerMember) -> DescribedMember:
-    held: dict[bytes, list[int]] = {}
-    for topic_id, partition, _ in member.held:
-        held.setdefault(topic_id, []).append(partition)
     found: DescribedMember = member.message(
         DescribedMember,
         subscribed_topic_names=sorted(member.topics),
-        assignment=described_partitions(group, held, DescribedMember.Assignment),
+        assignment=described_partitions(group, member.held, DescribedMember.Assignment),
         target_assignment=described_partitions(group, group.target_of(member.id), DescribedMember.Assignment),
         member_type=CLASSIC_MEMBER if member.is_classic else CONSUMER_MEMBER,
     )

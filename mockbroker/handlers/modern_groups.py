@@ -8,12 +8,13 @@ Source: KIP-848, KIP-932, KIP-1071; KafkaApis and GroupCoordinatorService, Apach
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable
 from typing import Any, TypeVar, cast
 
 from mockbroker.api import Needs
 from mockbroker.call import Call
 from mockbroker.groups.modern.group import ModernGroup
+from mockbroker.groups.modern.members import grouped
 from mockbroker.handlers.error_responses import request_error
 from mockbroker.handlers.find_coordinator import check_coordinator, check_group
 from mockbroker.handlers.groups import ALL_GROUP_OPERATIONS
@@ -85,11 +86,11 @@ def described_groups(
     return entries
 
 
-def described_partitions(group: ModernGroup[Any], partitions: Mapping[bytes, Iterable[int]], kind: type[Any]) -> Any:
+def described_partitions(group: ModernGroup[Any], partitions: Iterable[tuple[bytes, int]], kind: type[Any]) -> Any:
     """The partitions of existing topics, by topic name, as an assignment of this class."""
     named = sorted(
         (name, topic_id, sorted(numbers))
-        for topic_id, numbers in partitions.items()
+        for topic_id, numbers in grouped(partitions).items()
         if (name := group.groups.topics.name_of(topic_id)) is not None
     )
     entry = kind.TopicPartitions

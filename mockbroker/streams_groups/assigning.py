@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from mockbroker.state.configs.resource_rules import invalid
 from mockbroker.streams_groups.group import NO_TASKS, StreamsGroup
 from mockbroker.streams_groups.members import StreamsMember
-from mockbroker.streams_groups.sticky_assignor import AssignableMember, assign_tasks
+from mockbroker.streams_groups.sticky_assignor import assign_tasks
 from mockbroker.streams_groups.tasks import TaskSet
 from mockbroker.streams_groups.topology import ConfiguredTopology
 
@@ -51,16 +51,7 @@ def computed_targets(
     """The target tasks of each member: none until all topics of the topology exist."""
     if not topology.is_ready:
         return dict.fromkeys(members, NO_TASKS)
-    assignable = {
-        member_id: AssignableMember(
-            member.process_id,
-            member.assigned.without_epochs.active,
-            member.assigned.standby,
-            group.task_offsets.get(member_id, {}),
-        )
-        for member_id, member in members.items()
-    }
-    return assign_tasks(topology.assignable, assignable, int(assignor_configs[STANDBYS]))
+    return assign_tasks(topology.assignable, members, group.task_offsets, int(assignor_configs[STANDBYS]))
 
 
 def assign_after_delay(group: StreamsGroup, now_ms: int) -> None:

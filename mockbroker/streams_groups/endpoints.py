@@ -5,13 +5,14 @@ Source: StreamsGroup.buildEndpointToPartitions and EndpointToPartitionsManager, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from kafka_rack.java import hash_order, string_hash
 from mockbroker.groups.modern.members import grouped
 from mockbroker.state.errors import ApiError
-from mockbroker.streams_groups.group import StreamsGroup, tasks_in
+from mockbroker.streams_groups.group import StreamsGroup
 from mockbroker.streams_groups.members import StreamsMember
+from mockbroker.streams_groups.tasks import Task
 from mockbroker.streams_groups.topology import ConfiguredTopology
 from protocol.apis.streams_group import StreamsGroupHeartbeatResponse
 from protocol.error_codes import ErrorCode
@@ -36,27 +37,27 @@ def of_member(group: StreamsGroup, configured: ConfiguredTopology, member: Strea
     if configured.subtopologies is None:
         raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
     held = member.assigned
-    others = grouped([*tasks_in(held.standby), *tasks_in(held.warmup)])
     host, port = member.endpoint
     return ByEndpoint(
         user_endpoint=ByEndpoint.Endpoint(host=host, port=port),
         active_partitions=topic_partitions(group, configured, held.active),
-        standby_partitions=topic_partitions(group, configured, others),
+        standby_partitions=topic_partitions(group, configured, held.standby | held.warmup),
     )
 
 
 def topic_partitions(
-    group: StreamsGroup, configured: ConfiguredTopology, tasks: Mapping[str, Iterable[int]]
+    group: StreamsGroup, configured: ConfiguredTopology, tasks: Iterable[Task]
 ) -> list[ByEndpoint.TopicPartition]:
     """The partitions that tasks read."""
     assert configured.subtopologies is not None
     found: list[ByEndpoint.TopicPartition] = []
-    for name in hash_order(tasks, string_hash):
+    numbers_of = grouped(tasks)
+    for name in hash_order(numbers_of, string_hash):
         for topic in configured.subtopologies[name].inputs:
             known = group.groups.topics.by_name.get(topic)
             if known is None:
                 raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
-            numbers = [number for number in sorted(tasks[name]) if number < len(known.partitions)]
+            numbers = [number for number in sorted(numbers_of[name]) if number < len(known.partitions)]
             if numbers:
                 found.append(ByEndpoint.TopicPartition(topic=topic, partitions=numbers))
     return found

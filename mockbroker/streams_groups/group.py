@@ -5,7 +5,7 @@ Source: StreamsGroup, StreamsCoordinatorRecordHelpers, Apache Kafka 4.4.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -13,25 +13,24 @@ from msgspec import structs
 
 from mockbroker.groups.kind import GroupTimer
 from mockbroker.groups.modern.group import ModernGroup, RecordTypes, stale
-from mockbroker.groups.modern.members import MemberState
+from mockbroker.groups.modern.members import MemberState, messages_of, parts_of
 from mockbroker.state.coordinator_shard import CoordinatorRecord
 from mockbroker.streams_groups.members import StreamsMember
-from mockbroker.streams_groups.tasks import Task, TaskSet, task_ids, tasks_of
+from mockbroker.streams_groups.tasks import Task, TaskSet
 from mockbroker.streams_groups.topology import ConfiguredTopology, Topology, readers_of_topics
 from protocol.embedded import streams_group_log
 from protocol.embedded.streams_group_log import StreamsGroupMetadataValue as Metadata
 
 NO_TASKS = TaskSet()
 UNKNOWN_EPOCH = -1
-TaskOffsets = Mapping[str, Mapping[int, int]]
+TaskOffsets = Mapping[Task, int]
 
 
 @dataclass(slots=True, eq=False)
 class StreamsGroup(ModernGroup[StreamsMember]):
     """A group of KIP-1071.
 
-    ``topology`` is from its first member, ``metadata`` the last record of the group's epoch. ``active_holders`` has the
-    process of each active task, ``standby_holders`` and ``warmup_holders`` those of the others.
+    ``topology`` is from its first member, ``metadata`` the last record of the group's epoch.
 
     These fields do not survive a restart: ``configured``, the topology with partition counts; ``task_offsets`` and
     ``task_end_offsets``, the progress of members' stores; ``shutdown_by``, the member that requested a shutdown;
@@ -47,9 +46,6 @@ class StreamsGroup(ModernGroup[StreamsMember]):
     replaces_empty_classic: ClassVar[bool] = True
     topology: Topology | None = None
     metadata: Metadata = field(default_factory=Metadata)
-    active_holders: dict[Task, str] = field(default_factory=dict)
-    standby_holders: dict[Task, set[str]] = field(default_factory=dict)
-    warmup_holders: dict[Task, set[str]] = field(default_factory=dict)
     configured: ConfiguredTopology | None = None
     task_offsets: dict[str, TaskOffsets] = field(default_factory=dict)
     task_end_offsets: dict[str, TaskOffsets] = field(default_factory=dict)
@@ -82,11 +78,14 @@ class StreamsGroup(ModernGroup[StreamsMember]):
         return {one.key: one.value for one in self.metadata.last_assignment_configs or ()}
 
     def target_value(self, kind: type[Any], target: TaskSet) -> Any:
-        active, standby, warmup = (task_ids(kind.TaskIds, of_role) for of_role in target)
+        active, standby, warmup = (messages_of(kind.TaskIds, of_role) for of_role in target)
         return kind(active_tasks=active, standby_tasks=standby, warmup_tasks=warmup)
 
     def apply(self, record: CoordinatorRecord) -> None:
         ModernGroup.apply(self, record)
+        if record.value is None:
+            self.task_offsets.pop(record.key.member_id, None)
+            self.task_end_offsets.pop(record.key.member_id, None)
         if not self.members:
             self.shutdown_by = None
 
@@ -99,30 +98,7 @@ class StreamsGroup(ModernGroup[StreamsMember]):
         self.metadata = value
 
     def target_in(self, value: Any) -> TaskSet:
-        return TaskSet(tasks_of(value.active_tasks), tasks_of(value.standby_tasks), tasks_of(value.warmup_tasks))
-
-    def member_changed(self, before: StreamsMember | None, after: StreamsMember | None) -> None:
-        """Update the processes that hold tasks; a task that another process holds by now remains with it."""
-        if before is not None:
-            for held in (before.assigned, before.pending_revocation):
-                for task in tasks_in(held.active):
-                    if self.active_holders.get(task) == before.process_id:
-                        del self.active_holders[task]
-                for tasks, holders in ((held.standby, self.standby_holders), (held.warmup, self.warmup_holders)):
-                    for task in tasks_in(tasks):
-                        processes = holders.get(task, set())
-                        processes.discard(before.process_id)
-                        if not processes:
-                            holders.pop(task, None)
-        if after is not None:
-            for held in (after.assigned, after.pending_revocation):
-                self.active_holders.update(dict.fromkeys(tasks_in(held.active), after.process_id))
-                for tasks, holders in ((held.standby, self.standby_holders), (held.warmup, self.warmup_holders)):
-                    for task in tasks_in(tasks):
-                        holders.setdefault(task, set()).add(after.process_id)
-        elif before is not None:
-            self.task_offsets.pop(before.id, None)
-            self.task_end_offsets.pop(before.id, None)
+        return TaskSet(parts_of(value.active_tasks), parts_of(value.standby_tasks), parts_of(value.warmup_tasks))
 
     def forget_unrecorded(self) -> None:
         """Reset the fields that records do not have, as in a group that was just loaded."""
@@ -153,15 +129,15 @@ class StreamsGroup(ModernGroup[StreamsMember]):
         """The topics that the topology reads: any member may have tasks of each."""
         return frozenset(self.readers)
 
-    def assigned_to(self, member: StreamsMember) -> Mapping[bytes, Collection[int]]:
-        """The partitions that a member's active tasks read, by topic id."""
-        found: dict[bytes, Collection[int]] = {}
-        for topic, subtopology in self.readers.items():
-            tasks = member.assigned.active.get(subtopology)
-            known = self.groups.topics.by_name.get(topic)
-            if tasks and known is not None:
-                found[known.id] = [number for number in sorted(tasks) if number < len(known.partitions)]
-        return found
+    def assigned_to(self, member: StreamsMember) -> Collection[tuple[bytes, int]]:
+        """The partitions that a member's active tasks read."""
+        by_name = self.groups.topics.by_name
+        return [
+            (by_name[topic].id, number)
+            for topic, subtopology in self.readers.items()
+            for name, number in member.assigned.active
+            if name == subtopology and topic in by_name and number < len(by_name[topic].partitions)
+        ]
 
     def subscribed_topics(self) -> Collection[str]:
         """The topics that the topology reads, while the group has members."""
@@ -181,13 +157,13 @@ class StreamsGroup(ModernGroup[StreamsMember]):
             subtopology = readers.get(topic)
             if subtopology is None:
                 raise stale(member, f"Topic {topic} is not in the topology.")
-            pending = member.pending_revocation.active.get(subtopology, {}).get(partition)
-            epoch = member.assigned.active.get(subtopology, {}).get(partition, pending)
+            task = (subtopology, partition)
+            epoch = member.assigned.active.get(task, member.pending_revocation.active.get(task))
             return f"Task {subtopology}-{partition}", epoch
 
         return assigned_in
 
-    def records_without(self, members: Sequence[StreamsMember], epoch: int) -> list[CoordinatorRecord]:
+    def records_with(self, members: Sequence[StreamsMember], epoch: int) -> list[CoordinatorRecord]:
         metadata: Any = self.metadata
         return [self.record("Metadata", structs.replace(metadata, epoch=epoch))]
 
@@ -206,7 +182,3 @@ class StreamsGroup(ModernGroup[StreamsMember]):
         self.forget_unrecorded()
         self.cancel_timer(GroupTimer.INITIAL_REBALANCE)
         ModernGroup.restart_sessions(self, now_ms)
-
-
-def tasks_in(tasks: Mapping[str, Iterable[int]]) -> list[Task]:
-    return [(name, number) for name, numbers in tasks.items() for number in numbers]

@@ -14,14 +14,14 @@ from kafka_rack.java import hash_order, string_hash
 from mockbroker.groups.coordinator import Groups
 from mockbroker.groups.kind import GroupTimer, Sender
 from mockbroker.groups.modern.heartbeat import MemberUpdate, check_epoch, check_filled, leave
-from mockbroker.groups.modern.members import JOIN_EPOCH, NO_TIMEOUT, STATIC_LEAVE_EPOCH
+from mockbroker.groups.modern.members import JOIN_EPOCH, NO_TIMEOUT, STATIC_LEAVE_EPOCH, messages_of, parts_of
 from mockbroker.state.errors import ApiError, invalid_request
 from mockbroker.streams_groups.assigning import RACK_TAGS, assignment_configs, computed_targets
 from mockbroker.streams_groups.endpoints import partitions_by_endpoint
 from mockbroker.streams_groups.group import NO_TASKS, UNKNOWN_EPOCH, StreamsGroup, TaskOffsets
 from mockbroker.streams_groups.members import StreamsMember
 from mockbroker.streams_groups.reconciliation import StreamsStep
-from mockbroker.streams_groups.tasks import OwnedTasks, TaskSet, holds_all, task_ids, tasks_of
+from mockbroker.streams_groups.tasks import Task, TaskSet
 from mockbroker.streams_groups.topology import (
     ConfiguredTopology,
     Status,
@@ -74,7 +74,7 @@ def _check_join(beat: Request) -> None:
                 )
 
 
-def owned_by(beat: Request) -> tuple[OwnedTasks | None, ...]:
+def owned_by(beat: Request) -> tuple[list[Request.TaskIds] | None, ...]:
     """The tasks that the member reports as owned, by role; None for a role that it does not report."""
     return (beat.active_tasks, beat.standby_tasks, beat.warmup_tasks)
 
@@ -106,7 +106,7 @@ class _Beat(MemberUpdate[StreamsMember]):
         super().__init__(group, now_ms)
         self.beat, self.sender = beat, sender
         self.joins = beat.member_epoch == JOIN_EPOCH
-        self.owned = owned_by(beat)
+        self.owned = [None if tasks is None else parts_of(tasks) for tasks in owned_by(beat)]
         self.is_known = groups.find(group.id) is group
         self.statuses: list[Status] = []
         self.metadata_hash = group.metadata_hash
@@ -126,15 +126,15 @@ class _Beat(MemberUpdate[StreamsMember]):
         configured = self._configured(topology)
         validated = topology.epoch if configured.is_ready else UNKNOWN_EPOCH
         if configured.is_ready:
-            for owned in self.owned:
-                check_tasks(configured, owned)
+            for owned in owned_by(self.beat):
+                check_tasks(configured, owned or ())
         self._take_offsets()
         configs = assignment_configs(group)
         recorded = (group.metadata_hash, group.metadata.validated_topology_epoch, group.assignment_configs)
         recompute = has_changed or (self.metadata_hash, validated, configs) != recorded
         keeps_target = False
         if not recompute and group.state_name == "Stable":
-            keeps_target = nonempty(group.target_of(member.id)) != nonempty(member.assigned.without_epochs)
+            keeps_target = group.target_of(member.id) != member.assigned.without_epochs
         epoch = group.epoch
         if recompute or keeps_target:
             epoch += 1
@@ -161,7 +161,9 @@ class _Beat(MemberUpdate[StreamsMember]):
         return self.member(beat.member_id, beat.instance_id, beat.member_epoch, self._holds_owned)
 
     def _holds_owned(self, member: StreamsMember) -> bool:
-        return all(holds_all(owned, held) for owned, held in zip(self.owned, member.assigned, strict=True))
+        return all(
+            owned is not None and owned.issubset(held) for owned, held in zip(self.owned, member.assigned, strict=True)
+        )
 
     def _updated(self, member: StreamsMember) -> StreamsMember:
         beat, endpoint = self.beat, self.beat.user_endpoint
@@ -262,7 +264,7 @@ class _Beat(MemberUpdate[StreamsMember]):
 
     def _reconciled(self, member: StreamsMember, target_epoch: int, target: TaskSet) -> StreamsMember:
         group = self.group
-        owned = None if None in self.owned else TaskSet(*(tasks_of(tasks or ()) for tasks in self.owned))
+        owned = None if None in self.owned else self.owned
         after = StreamsStep(group, member, target_epoch, target, owned).reconciled()
         if after != member:
             self.records.append(group.assignment_record(after))
@@ -308,7 +310,7 @@ class _Beat(MemberUpdate[StreamsMember]):
         )
         if self.joins or has_other_tasks:
             response.active_tasks, response.standby_tasks, response.warmup_tasks = (
-                task_ids(Response.TaskIds, of_role, hash_order(of_role, string_hash))
+                messages_of(Response.TaskIds, of_role, lambda names: hash_order(names, string_hash))
                 for of_role in member.assigned.without_epochs
             )
         return response
@@ -331,14 +333,10 @@ def counting(member: StreamsMember) -> tuple[int, str | None, Mapping[str, str],
     return member.topology_epoch, member.rack, member.client_tags, member.process_id
 
 
-def nonempty(tasks: TaskSet) -> list[dict[str, frozenset[int]]]:
-    return [{name: numbers for name, numbers in of_role.items() if numbers} for of_role in tasks]
-
-
-def check_tasks(configured: ConfiguredTopology, owned: OwnedTasks | None) -> None:
+def check_tasks(configured: ConfiguredTopology, owned: Iterable[Request.TaskIds]) -> None:
     """Raises ApiError: INVALID_REQUEST for tasks that the topology does not have."""
     assert configured.subtopologies is not None
-    for one in owned or ():
+    for one in owned:
         name = one.subtopology_id
         subtopology = configured.subtopologies.get(name)
         if subtopology is None:
@@ -353,13 +351,12 @@ def check_tasks(configured: ConfiguredTopology, owned: OwnedTasks | None) -> Non
 
 def by_task(sent: Iterable[Request.TaskOffset]) -> TaskOffsets:
     """Offsets by task. Raises ApiError: INVALID_REQUEST for a repeated task."""
-    found: dict[str, dict[int, int]] = {}
+    found: dict[Task, int] = {}
     for one in sent:
-        of_subtopology = found.setdefault(one.subtopology_id, {})
-        if one.partition in of_subtopology:
+        if (one.subtopology_id, one.partition) in found:
             raise invalid_request(
                 f"Task offsets contain a duplicate entry for subtopology {one.subtopology_id}"
                 f" and partition {one.partition}."
             )
-        of_subtopology[one.partition] = one.offset
+        found[one.subtopology_id, one.partition] = one.offset
     return found

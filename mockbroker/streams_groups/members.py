@@ -9,8 +9,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
-from mockbroker.groups.modern.members import STATIC_LEAVE_EPOCH, MemberState, ModernMember, with_epochs
-from mockbroker.streams_groups.tasks import HOLDS_NOTHING, HeldTasks, task_ids, tasks_of
+from mockbroker.groups.modern.members import (
+    STATIC_LEAVE_EPOCH,
+    MemberState,
+    ModernMember,
+    messages_of,
+    parts_of,
+    with_epochs,
+)
+from mockbroker.streams_groups.tasks import HOLDS_NOTHING, HeldTasks
 
 Endpoint = tuple[str, int]
 """Host and port of a member for interactive queries."""
@@ -49,40 +56,24 @@ class StreamsMember(ModernMember):
         )
 
     def assignment(self, kind: type[Any]) -> Any:
-        return self.message(
-            kind,
-            **recorded(kind.TaskIds, self.assigned, ""),
-            **recorded(kind.TaskIds, self.pending_revocation, "_pending_revocation"),
-        )
+        tasks = {
+            f"{role}{suffix}": messages_of(kind.TaskIds, of_role)
+            for suffix, held in (("", self.assigned), ("_pending_revocation", self.pending_revocation))
+            for role, of_role in zip(ROLES, held, strict=True)
+        }
+        return self.message(kind, **tasks)
 
     def with_assignment(self, value: Any) -> Self:
         assigned, pending = (
             HeldTasks(
-                {
-                    one.subtopology_id: with_epochs(one, value.member_epoch)
-                    for one in getattr(value, f"active_tasks{suffix}")
-                },
-                tasks_of(getattr(value, f"standby_tasks{suffix}")),
-                tasks_of(getattr(value, f"warmup_tasks{suffix}")),
+                with_epochs(getattr(value, f"active_tasks{suffix}"), value.member_epoch),
+                parts_of(getattr(value, f"standby_tasks{suffix}")),
+                parts_of(getattr(value, f"warmup_tasks{suffix}")),
             )
             for suffix in ("", "_pending_revocation")
         )
         return self.updated(value, state=MemberState(value.state), assigned=assigned, pending_revocation=pending)
 
     def absent(self) -> Self:
-        active = {name: dict.fromkeys(numbers, 0) for name, numbers in self.assigned.active.items()}
-        return replace(
-            self,
-            epoch=STATIC_LEAVE_EPOCH,
-            pending_revocation=HOLDS_NOTHING,
-            assigned=self.assigned._replace(active=active),
-        )
-
-
-def recorded(kind: type[Any], held: HeldTasks, suffix: str) -> dict[str, list[Any]]:
-    """The fields of a record with a member's tasks of each role; active ones have the epochs of their assignment."""
-    active = task_ids(kind, held.active)
-    for one in active:
-        one.assignment_epochs = [held.active[one.subtopology_id][number] for number in one.partitions]
-    found = (active, task_ids(kind, held.standby), task_ids(kind, held.warmup))
-    return {f"{role}{suffix}": tasks for role, tasks in zip(ROLES, found, strict=True)}
+        assigned = self.assigned._replace(active=dict.fromkeys(self.assigned.active, 0))
+        return replace(self, epoch=STATIC_LEAVE_EPOCH, pending_revocation=HOLDS_NOTHING, assigned=assigned)

@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Collection
 from typing import ClassVar
 
-from mockbroker.groups.modern.members import grouped
 from mockbroker.groups.modern.reconciliation import ReconciliationStep
 from mockbroker.streams_groups.group import StreamsGroup
 from mockbroker.streams_groups.members import StreamsMember
-from mockbroker.streams_groups.tasks import ActiveTasks, HeldTasks, Task, Tasks, TaskSet, any_of
+from mockbroker.streams_groups.tasks import HeldTasks, Task, TaskSet
 
 TaskNumbers = set[Task]
 
 
 class _Role:
-    """The tasks of one role that a member retains, loses and gets in one step."""
+    """The tasks of one role that a member retains, loses and gets in one step, except those that are still taken."""
 
-    def __init__(self, held: TaskNumbers, target: TaskNumbers, is_unreleased: Callable[[Task], bool]) -> None:
-        self.held = held
-        self.retained = held & target
-        self.lost = held - target
-        coming = target - held
-        self.coming = {task for task in coming if not is_unreleased(task)}
+    def __init__(self, held: Collection[Task], target: Collection[Task], taken: TaskNumbers) -> None:
+        self.held = set(held)
+        self.retained = self.held.intersection(target)
+        self.lost = self.held.difference(target)
+        coming = set(target) - self.held
+        self.coming = coming - taken
         self.is_waiting = len(self.coming) < len(coming)
 
     def grant(self, task: Task) -> bool:
@@ -43,68 +42,53 @@ class StreamsStep(ReconciliationStep[StreamsMember]):
     nothing: ClassVar[HeldTasks] = HeldTasks()
 
     def still_owns(self, pending: HeldTasks) -> bool:
-        return self.owned is None or any_of(self.owned, pending.without_epochs)
+        if self.owned is None:
+            return True
+        return any(not owned.isdisjoint(tasks) for owned, tasks in zip(self.owned, pending, strict=True))
 
     def approach(self, epoch: int) -> StreamsMember:
-        held = self.member.assigned
-        active = _Role(numbers(held.active), numbers(self.target.active), self._is_active_unreleased)
-        standby = _Role(numbers(held.standby), numbers(self.target.standby), self._is_standby_unreleased)
-        warmup = _Role(numbers(held.warmup), numbers(self.target.warmup), self._is_warmup_unreleased)
+        roles = active, standby, warmup = self._roles()
         for task in active.held:
             standby.grant(task)
         for outgoing, incoming in ((standby, warmup), (warmup, standby)):
             for task in outgoing.held:
                 if incoming.grant(task):
                     outgoing.lost.discard(task)
-        promoted = numbers(self.target.active)
+        promoted = self.target.active
         standby.lost -= promoted
         warmup.lost -= promoted
-        lost = self._held(active.lost, standby.lost, warmup.lost)
+        lost = self._held(*(role.lost for role in roles))
         revokes = any(lost) and self.still_owns(lost)
         for role in (standby, warmup):
             role.retained |= {task for task in role.held & promoted if revokes or task not in active.coming}
         if revokes:
-            return self.revoking(epoch, self._held(active.retained, standby.retained, warmup.retained), lost)
-        roles = (active, standby, warmup)
+            return self.revoking(epoch, self._held(*(role.retained for role in roles)), lost)
         assigned = self._held(*(role.retained | role.coming for role in roles))
         return self.assigned(assigned, waits=any(role.is_waiting for role in roles))
 
+    def _roles(self) -> tuple[_Role, _Role, _Role]:
+        """The member's tasks by role. A task waits for another process that runs it, and for members of its process."""
+        own, target = self.member.assigned, self.target
+        running: TaskNumbers = set()  # in any process
+        active: TaskNumbers = set()  # in the member's process, as the others
+        standby: TaskNumbers = set()
+        warmup: TaskNumbers = set()
+        for member in self.group.members.values():
+            for held in (member.assigned, member.pending_revocation):
+                running.update(held.active)
+                if member.process_id == self.member.process_id:
+                    active.update(held.active)
+                    standby |= held.standby
+                    warmup |= held.warmup
+        others_standby, others_warmup = standby - own.standby, warmup - own.warmup
+        return (
+            _Role(own.active, target.active, running | others_standby | others_warmup),
+            _Role(own.standby, target.standby, active.difference(own.active) | standby | others_warmup),
+            _Role(own.warmup, target.warmup, active | others_standby | warmup),
+        )
+
     def _held(self, active: TaskNumbers, standby: TaskNumbers, warmup: TaskNumbers) -> HeldTasks:
         """Tasks by role. Active ones have the epochs in which the member got them; new ones get the target's epoch."""
-        with_epochs: dict[str, dict[int, int]] = {}
-        for name, number in sorted(active):
-            since = self.member.assigned.active.get(name, {}).get(number, self.assignment_epoch)
-            with_epochs.setdefault(name, {})[number] = since
-        return HeldTasks(with_epochs, grouped(sorted(standby)), grouped(sorted(warmup)))
-
-    def _is_active_unreleased(self, task: Task) -> bool:
-        held = self.member.assigned
-        return (
-            task in self.group.active_holders
-            or self._another_here(self.group.standby_holders, held.standby, task)
-            or self._another_here(self.group.warmup_holders, held.warmup, task)
-        )
-
-    def _is_standby_unreleased(self, task: Task) -> bool:
-        held = self.member.assigned
-        runs_here = self.group.active_holders.get(task) == self.member.process_id
-        return (
-            (runs_here and task[1] not in held.active.get(task[0], {}))
-            or self.member.process_id in self.group.standby_holders.get(task, ())
-            or self._another_here(self.group.warmup_holders, held.warmup, task)
-        )
-
-    def _is_warmup_unreleased(self, task: Task) -> bool:
-        return (
-            self.group.active_holders.get(task) == self.member.process_id
-            or self._another_here(self.group.standby_holders, self.member.assigned.standby, task)
-            or self.member.process_id in self.group.warmup_holders.get(task, ())
-        )
-
-    def _another_here(self, holders: Mapping[Task, set[str]], own: Tasks, task: Task) -> bool:
-        """True if another member of the same process holds the task in a role."""
-        return self.member.process_id in holders.get(task, ()) and task[1] not in own.get(task[0], frozenset())
-
-
-def numbers(tasks: Tasks | ActiveTasks) -> TaskNumbers:
-    return {(name, number) for name, partitions in tasks.items() for number in partitions}
+        before = self.member.assigned.active
+        with_epochs = {task: before.get(task, self.assignment_epoch) for task in active}
+        return HeldTasks(with_epochs, frozenset(standby), frozenset(warmup))

@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 from typing import Generic, NamedTuple, TypeVar
 
 from kafka_rack.java import HashTable, hash_order, string_hash
-from mockbroker.streams_groups.tasks import NONE, Task, Tasks, TaskSet
+from mockbroker.streams_groups.members import StreamsMember
+from mockbroker.streams_groups.tasks import Task, TaskSet
 
 Item = TypeVar("Item")
 
@@ -26,33 +27,32 @@ class AssignableSubtopology(NamedTuple):
     is_stateful: bool
 
 
-class AssignableMember(NamedTuple):
-    """The assignor's view of a member: its process, its current tasks, and the offsets of its stores by task."""
-
-    process_id: str
-    active: Tasks = NONE
-    standby: Tasks = NONE
-    offsets: Mapping[str, Mapping[int, int]] = {}
-
-
 def assign_tasks(
-    subtopologies: Mapping[str, AssignableSubtopology], members: Mapping[str, AssignableMember], standby_replicas: int
+    subtopologies: Mapping[str, AssignableSubtopology],
+    members: Mapping[str, StreamsMember],
+    offsets: Mapping[str, Mapping[Task, int]],
+    standby_replicas: int,
 ) -> dict[str, TaskSet]:
     """The tasks by member id; includes members without tasks.
 
-    >>> members = {"one": AssignableMember("p"), "two": AssignableMember("q")}
-    >>> found = assign_tasks({"0": AssignableSubtopology(3, True)}, members, standby_replicas=0)
-    >>> sorted(found["one"].active["0"]), sorted(found["two"].active["0"])
-    ([0, 2], [1])
+    ``offsets`` are those of members' stores, by member id and task.
+
+    >>> members = {name: StreamsMember(id=name, process_id=name) for name in ("p", "q")}
+    >>> found = assign_tasks({"0": AssignableSubtopology(3, True)}, members, {}, standby_replicas=0)
+    >>> sorted(found["p"].active), sorted(found["q"].active)
+    ([('0', 0), ('0', 2)], [('0', 1)])
     """
     if not members:
         return {}
-    assignment = _Assignment(subtopologies, members, standby_replicas)
+    assignment = _Assignment(subtopologies, members, offsets, standby_replicas)
     tasks = [(name, number) for name, one in subtopologies.items() for number in range(one.tasks)]
     assignment.assign_active(sorted(tasks, key=lambda task: (task[1], task[0])))
     if standby_replicas:
         assignment.assign_standbys([task for task in tasks if subtopologies[task[0]].is_stateful])
-    return {member_id: assignment.of_member(member_id) for member_id in members}
+    return {
+        member_id: TaskSet(frozenset(assignment.active[member_id]), frozenset(assignment.standby[member_id]))
+        for member_id in members
+    }
 
 
 class JavaHeap(Generic[Item]):
@@ -148,7 +148,8 @@ class _Assignment:
     def __init__(
         self,
         subtopologies: Mapping[str, AssignableSubtopology],
-        members: Mapping[str, AssignableMember],
+        members: Mapping[str, StreamsMember],
+        offsets: Mapping[str, Mapping[Task, int]],
         standby_replicas: int,
     ) -> None:
         self.members, self.standby_replicas = members, standby_replicas
@@ -156,26 +157,20 @@ class _Assignment:
         standbys = sum(one.tasks for one in subtopologies.values() if one.is_stateful) * standby_replicas
         self.active_quota = _Quota(active, len(members))
         self.quota = _Quota(active + standbys, len(members))
-        self.active: dict[str, dict[str, set[int]]] = {}
-        self.standby: dict[str, dict[str, set[int]]] = {}
+        self.active: dict[str, set[Task]] = {member_id: set() for member_id in members}
+        self.standby: dict[str, set[Task]] = {member_id: set() for member_id in members}
         self.processes: dict[str, _Process] = {}
         self.had_active: dict[Task, str] = {}
         in_order: HashTable[str] = HashTable(string_hash, len(members))
-        candidates: dict[Task, list[tuple[int, int, str]]] = {}
+        candidates: dict[Task, list[tuple[bool, int, str]]] = {}
         for member_id in hash_order(members, string_hash):
             member = members[member_id]
             in_order.add_first(member.process_id)
             self.processes.setdefault(member.process_id, _Process()).counts[member_id] = 0
-            for name, numbers in member.active.items():
-                self.had_active.update({(name, number): member_id for number in numbers})
-            for name, numbers in member.standby.items():
-                for number in sorted(numbers):
-                    offset = member.offsets.get(name, {}).get(number, 0)
-                    candidates.setdefault((name, number), []).append((0, -offset, member_id))
-            for name, offsets in member.offsets.items():
-                for number, offset in sorted(offsets.items()):
-                    if number not in member.standby.get(name, frozenset()):
-                        candidates.setdefault((name, number), []).append((1, -offset, member_id))
+            self.had_active.update(dict.fromkeys(member.assigned.active, member_id))
+            sent, standby = offsets.get(member_id, {}), member.assigned.standby
+            for task in standby.union(sent):
+                candidates.setdefault(task, []).append((task not in standby, -sent.get(task, 0), member_id))
         self.process_order = [self.processes[process_id] for process_id in in_order]
         for process in self.processes.values():
             process.counts = dict.fromkeys(hash_order(process.counts, string_hash), 0)
@@ -183,13 +178,6 @@ class _Assignment:
             task: [member_id for _, _, member_id in sorted(found, key=lambda one: one[:2])]
             for task, found in candidates.items()
         }
-
-    def of_member(self, member_id: str) -> TaskSet:
-        active, standby = (
-            {name: frozenset(numbers) for name, numbers in of_role.get(member_id, {}).items()}
-            for of_role in (self.active, self.standby)
-        )
-        return TaskSet(active, standby)
 
     def assign_active(self, tasks: list[Task]) -> None:
         rest = [task for task in tasks if not self._return_to(task, self.had_active.get(task))]
@@ -269,8 +257,7 @@ class _Assignment:
 
     def _add(self, process: _Process, member_id: str, task: Task, *, is_active: bool) -> int:
         process.tasks.add(task)
-        assigned = self.active if is_active else self.standby
-        assigned.setdefault(member_id, {}).setdefault(task[0], set()).add(task[1])
+        (self.active if is_active else self.standby)[member_id].add(task)
         process.counts[member_id] += 1
         return process.counts[member_id]
 

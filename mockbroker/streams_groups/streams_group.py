@@ -18,6 +18,7 @@ import msgspec
 from kafka_rack.java import hash_order, string_hash
 from mockbroker.api import Errors, Needs, handles
 from mockbroker.call import Call
+from mockbroker.groups.modern.members import messages_of
 from mockbroker.handlers.find_coordinator import sender_of
 from mockbroker.handlers.modern_groups import OF_DESCRIBE, answered_heartbeat, check_protocol, described_groups
 from mockbroker.handlers.topics import check_total
@@ -28,7 +29,7 @@ from mockbroker.state.topics.topic import INTERNAL_TOPICS, check_topic_name
 from mockbroker.streams_groups.group import StreamsGroup, TaskOffsets
 from mockbroker.streams_groups.heartbeat import check_heartbeat, take_heartbeat
 from mockbroker.streams_groups.members import StreamsMember
-from mockbroker.streams_groups.tasks import TaskSet, task_ids
+from mockbroker.streams_groups.tasks import TaskSet
 from mockbroker.streams_groups.topology import StatusCode, Subtopology, TopicInfo, by_id, changelogs_of, inputs_of
 from mockbroker.subjects import Subjects
 from protocol.apis.streams_group import (
@@ -239,15 +240,14 @@ def described_member(group: StreamsGroup, member: StreamsMember) -> DescribedMem
 
 
 def described_tasks(tasks: TaskSet) -> DescribedTasks:
-    active, standby, warmup = (task_ids(DescribedTasks.TaskIds, of_role) for of_role in tasks)
+    active, standby, warmup = (messages_of(DescribedTasks.TaskIds, of_role) for of_role in tasks)
     return DescribedTasks(active_tasks=active, standby_tasks=standby, warmup_tasks=warmup)
 
 
 def described_offsets(offsets: TaskOffsets) -> list[DescribedMember.TaskOffset]:
     return [
         DescribedMember.TaskOffset(subtopology_id=name, partition=number, offset=offset)
-        for name, numbers in sorted(offsets.items())
-        for number, offset in sorted(numbers.items())
+        for (name, number), offset in sorted(offsets.items())
     ]
 
 

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from mockbroker import MockCluster
-from mockbroker.streams_groups.group import StreamsGroup, tasks_in
+from mockbroker.streams_groups.group import StreamsGroup
 from tests.interop.fetched import skipped_without_tools
 from tests.interop.java_brokers import kafka_tool
 from tests.interop.word_count import COUNTS, FROM, PARTITIONS, SETTINGS, TO, application, closed, counts, send_lines
@@ -51,7 +51,7 @@ async def test_a_second_instance_of_a_streams_group_takes_tasks_and_gives_them_b
             assert isinstance(group, StreamsGroup)
             if group.state_name != "Stable":
                 return []
-            return sorted(len(tasks_in(member.assigned.active)) for member in group.members.values())
+            return sorted(len(member.assigned.active) for member in group.members.values())
 
         async with application(servers, tmp_path / "one", group_protocol="streams") as one:
             await send_lines(servers, 0, 30)

@@ -84,7 +84,6 @@ class ClassicGroup(CoordinatedGroup[ClassicGroupMember]):
         self.leader_id = value.leader
         self.state_since_ms = value.current_state_timestamp
         self.members = {member.id: member for member in records.members(value)}
-        self.static_ids = {one.instance_id: one.id for one in self.members.values() if one.instance_id is not None}
         if self.members:
             self.state = ClassicGroupState.STABLE
         self._supporters = supporters(self.members.values())
@@ -122,8 +121,8 @@ class ClassicGroup(CoordinatedGroup[ClassicGroupMember]):
             self.pending.add(member_id)
             self.set_timer(GroupTimer.SESSION, member_id, now_ms + request.session_timeout_ms)
             return PendingJoin(refused_join(member_id, ErrorCode.MEMBER_ID_REQUIRED))
-        if instance_id in self.static_ids:
-            return self._replace_static_member(request, sender, member_id, now_ms)
+        if (absent := self.static_member(instance_id)) is not None:
+            return self._replace_static_member(request, sender, absent, member_id, now_ms)
         return self._add_member(request, sender, member_id, now_ms)
 
     def _join_again(self, request: JoinGroupRequest, member: ClassicGroupMember, now_ms: int) -> PendingJoin:
@@ -153,8 +152,6 @@ class ClassicGroup(CoordinatedGroup[ClassicGroupMember]):
         self.members[member_id] = member
         self._joins_waiting += 1
         self._supporters.update(member.protocol_names())
-        if member.instance_id is not None:
-            self.static_ids[member.instance_id] = member_id
         if self.leader_id is None:
             self.leader_id = member_id
         self.pending.discard(member_id)
@@ -164,12 +161,11 @@ class ClassicGroup(CoordinatedGroup[ClassicGroupMember]):
         return parked
 
     def _replace_static_member(
-        self, request: JoinGroupRequest, sender: Sender, member_id: str, now_ms: int
+        self, request: JoinGroupRequest, sender: Sender, member: ClassicGroupMember, member_id: str, now_ms: int
     ) -> PendingJoin:
         """Replace the member id of a static member that has returned (KIP-345)."""
-        assert request.group_instance_id is not None
         old_leader = self.leader_id
-        member = self.members.pop(self.static_ids[request.group_instance_id])
+        del self.members[member.id]
         self._answer_calls(member, ErrorCode.FENCED_INSTANCE_ID)
         self.cancel_timer(GroupTimer.SESSION, member.id)
         self.unsynced.discard(member.id)
@@ -178,7 +174,6 @@ class ClassicGroup(CoordinatedGroup[ClassicGroupMember]):
         member.id = member_id
         member.is_new = False
         self.members[member_id] = member
-        self.static_ids[request.group_instance_id] = member_id
         self._extend_session(member, now_ms)
         parked = self._update_member(member, request)
         if self.state is ClassicGroupState.COMPLETING:
@@ -275,11 +270,9 @@ class ClassicGroup(CoordinatedGroup[ClassicGroupMember]):
         return errors
 
     def _leave_one(self, member_id: str, instance_id: str | None) -> ErrorCode:
-        if not member_id:
-            member_id = self.static_ids.get(instance_id or "", "")
         if member_id not in self.pending:
             try:
-                self.check_member(member_id, instance_id)
+                member_id = self.leaving_member(member_id, instance_id).id
             except ApiError as error:
                 return ErrorCode(error.code)
         self._remove(member_id)
@@ -525,8 +518,6 @@ class ClassicGroup(CoordinatedGroup[ClassicGroupMember]):
             return
         self._supporters -= Counter(member.protocol_names())
         self._answer_calls(member, ErrorCode.UNKNOWN_MEMBER_ID, "")
-        if member.instance_id is not None:
-            del self.static_ids[member.instance_id]
         if self.leader_id == member_id:
             self.leader_id = next(iter(self.members), None)
 

@@ -61,7 +61,7 @@ class ClassicMembers:
             before = update.replacing(existing, member_id)
         else:
             before = group.member_or_new(member_id)
-        downgrades = existing is not None and migration.may_downgrade_replacing(group, existing)
+        downgrades = existing is not None and not existing.is_classic and migration.may_downgrade(group, [existing], 1)
         subscription = subscription_of(request)
         after = before.after_request(
             request,
@@ -73,14 +73,14 @@ class ClassicMembers:
             classic=migration.classic_metadata(request.session_timeout_ms, request.protocols),
         )
         after = update.subscribe(before, after)
-        owned = migration.by_topic_id(subscription.owned_partitions, group.groups.topics)
+        owned = migration.existing(subscription.owned_partitions, group.groups.topics)
         group.cancel_timer(GroupTimer.JOIN, after.id)
         if downgrades:
             assert existing is not None
             stale = group.assignment_epoch < update.epoch
             if not stale:
                 after = update.reconcile(after, group.assignment_epoch, group.target_of(existing.id), owned)
-            migration.downgrade(group, now_ms, joining=after, rebalance=stale)
+            migration.downgrade(group, now_ms, [existing], joining=after, rebalance=stale)
         else:
             after = update.reconcile(after, *update.assign(after), owned)
             update.write(after, request.session_timeout_ms)
@@ -114,8 +114,7 @@ class ClassicMembers:
         group.cancel_timer(GroupTimer.SYNC, member.id)
         group.extend_session(member.id, now_ms, member.classic.session_timeout_ms)
         version = migration.protocol_version(member.classic.supported_protocols[0].metadata)
-        assigned = {topic_id: frozenset(partitions) for topic_id, partitions in member.assigned.items()}
-        assignment = migration.assignment_bytes(assigned, version, group.groups.topics)
+        assignment = migration.assignment_bytes(member.assigned, version, group.groups.topics)
         return PendingSync(SyncGroupResponse(protocol_type=protocol_type, protocol_name=name, assignment=assignment))
 
     def heartbeat(self, request: HeartbeatRequest, now_ms: int) -> None:
@@ -141,8 +140,7 @@ class ClassicMembers:
         gone: dict[str, ConsumerMember] = {}
         for member_id, instance_id in leaving:
             try:
-                found = member_id or self.group.static_ids.get(instance_id or "", "")
-                member = self.group.check_member(found, instance_id)
+                member = self.group.leaving_member(member_id, instance_id)
             except ApiError as error:
                 errors.append(ErrorCode(error.code))
             else:
@@ -169,7 +167,8 @@ def supports_any(group: ConsumerGroup, request: JoinGroupRequest) -> bool:
     """True if the member supports an assignor that all other members of the classic protocol support."""
     if request.protocol_type != CONSUMER_PROTOCOL_TYPE:
         return False
-    return any(group.classic_protocols.get(one.name, 0) == group.classic_members for one in request.protocols)
+    known = [{one.name for one in each.classic.supported_protocols} for each in group.members.values() if each.classic]
+    return any(all(one.name in names for names in known) for one in request.protocols)
 
 
 def subscription_of(request: JoinGroupRequest) -> ConsumerProtocolSubscription:
@@ -199,8 +198,4 @@ def await_join(group: ConsumerGroup, member: ConsumerMember, now_ms: int) -> Non
 
 def waits_for_others(group: ConsumerGroup, member: ConsumerMember) -> bool:
     """True if another member still holds a partition of this member's target."""
-    return any(
-        partition not in member.assigned.get(topic_id, {}) and group.holder_epoch(topic_id, partition) != -1
-        for topic_id, partitions in group.target_of(member.id).items()
-        for partition in partitions
-    )
+    return not group.held().isdisjoint(group.target_of(member.id).difference(member.assigned))

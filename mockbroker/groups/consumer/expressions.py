@@ -10,7 +10,6 @@ import re
 from typing import TYPE_CHECKING
 
 from mockbroker.groups.consumer.members import ConsumerMember
-from mockbroker.groups.modern.subscriptions import recount
 from mockbroker.state.coordinator_shard import CoordinatorRecord
 from mockbroker.state.errors import ApiError
 from mockbroker.state.patterns import PatternError, compiled
@@ -35,9 +34,10 @@ def takes_effect(
     """
     if before.expression == after.expression:
         return False
-    if before.expression and group.expressions.get(before.expression) == 1:
-        new_records.append(group.no_expression(before.expression))
-    if after.expression and after.expression not in group.expressions:
+    subscribers = group.subscribers()
+    if subscribers[before.expression or ""] == 1:
+        new_records.append(group.no_expression(before.expression or ""))
+    if after.expression and after.expression not in subscribers:
         check_expression(after.expression)
         return False
     return after.expression in group.resolved if after.expression else bool(before.expression)
@@ -50,7 +50,8 @@ def refresh(group: ConsumerGroup, last: ResolvedExpression | None, now_ms: int, 
         last: the matches of one expression before the heartbeat that caused this refresh.
         sender: of that heartbeat; expressions match the topics that it may see.
     """
-    if not group.expressions:
+    expressions = group.subscribers().keys()
+    if not expressions:
         return
     topics, wall_ms = group.groups.topics, group.groups.clock.at(now_ms)
     if last is not None:
@@ -58,24 +59,20 @@ def refresh(group: ConsumerGroup, last: ResolvedExpression | None, now_ms: int, 
             return
         refresh_ms: int = group.groups.config("group.consumer.regex.refresh.interval.ms")
         if (
-            group.expressions.keys() == group.resolved.keys()
+            expressions == group.resolved.keys()
             and last.version >= topics.last_creation()
             and wall_ms <= last.wall_ms + refresh_ms
         ):
             return
     may_see = sender.topic_access()
     names = list(topics.by_name) if may_see is None else list(filter(may_see, topics.by_name))
-    counts, version = dict(group.counts), topics.version()
-    found: list[CoordinatorRecord] = []
-    has_changed = False
-    for text in sorted(group.expressions):
-        old = group.resolved[text].topics if text in group.resolved else frozenset()
-        new = frozenset(filter(compiled(text).fullmatch, names))
-        has_changed = has_changed or old != new
-        recount(counts, old, new, by_expression=True)
-        found.append(group.expression_record(text, new, version, wall_ms))
-    metadata_hash = topics.hash_of(counts)
-    if has_changed or metadata_hash != group.metadata_hash:
+    version = topics.version()
+    old = {text: one.topics for text, one in group.resolved.items() if one.topics}
+    new = {text: frozenset(filter(compiled(text).fullmatch, names)) for text in sorted(expressions)}
+    found = [group.expression_record(text, matches, version, wall_ms) for text, matches in new.items()]
+    named = (member.topics for member in group.members.values())
+    metadata_hash = topics.hash_of(frozenset().union(*named, *new.values()))
+    if old != {text: matches for text, matches in new.items() if matches} or metadata_hash != group.metadata_hash:
         found.append(group.epoch_record(group.epoch + 1, metadata_hash))
         group.metadata_refreshed()
     group.write(found)

@@ -6,7 +6,7 @@ Source: ConsumerGroup, GroupMetadataManager.consumerGroupFenceMembers, Apache Ka
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
@@ -15,8 +15,7 @@ from mockbroker.groups.consumer.members import ConsumerMember
 from mockbroker.groups.kind import GroupTimer
 from mockbroker.groups.modern.assignors import assignor_names
 from mockbroker.groups.modern.group import ModernGroup, RecordTypes
-from mockbroker.groups.modern.members import NO_HOLDER, STATIC_LEAVE_EPOCH
-from mockbroker.groups.modern.subscriptions import Counts, recount
+from mockbroker.groups.modern.members import STATIC_LEAVE_EPOCH
 from mockbroker.state.coordinator_shard import CoordinatorRecord
 from protocol.embedded import consumer_group_log
 
@@ -31,29 +30,15 @@ class ResolvedExpression(NamedTuple):
     wall_ms: int
 
 
-NOT_RESOLVED = ResolvedExpression(frozenset(), 0, 0)
-
-
 @dataclass(slots=True, eq=False)
 class ConsumerGroup(ModernGroup[ConsumerMember]):
-    """A group of KIP-848.
-
-    ``assignors`` has the number of members that prefer each assignor, ``expressions`` the number of members that
-    subscribe to each expression, and ``resolved`` the matches of these expressions.
-    ``partition_epochs`` has the epoch of the holder of each held partition, by topic id and partition;
-    ``classic_protocols`` the number of members of the classic protocol that support each of their assignors.
-    """
+    """A group of KIP-848; ``resolved`` has the matches of the expressions to which members subscribe."""
 
     kind: ClassVar[str] = "consumer"
     member_class: ClassVar[type[ConsumerMember]] = ConsumerMember
     types: ClassVar[RecordTypes] = RecordTypes(consumer_group_log, "ConsumerGroup")
     replaces_empty_classic: ClassVar[bool] = True
-    assignors: dict[str, int] = field(default_factory=dict)
-    expressions: dict[str, int] = field(default_factory=dict)
     resolved: dict[str, ResolvedExpression] = field(default_factory=dict)
-    partition_epochs: dict[tuple[bytes, int], int] = field(default_factory=dict)
-    classic_protocols: dict[str, int] = field(default_factory=dict)
-    classic_members: int = 0
 
     # records
 
@@ -72,97 +57,48 @@ class ConsumerGroup(ModernGroup[ConsumerMember]):
 
     def apply_other(self, name: str, key: Any, value: Any | None) -> None:
         if name == "RegularExpression":
-            before = self.resolved.pop(key.regular_expression, NOT_RESOLVED)
-            after = NOT_RESOLVED
+            self.resolved.pop(key.regular_expression, None)
             if value is not None:
-                after = ResolvedExpression(frozenset(value.topics), value.version, value.timestamp)
-                self.resolved[key.regular_expression] = after
-            recount(self.counts, before.topics, after.topics, by_expression=True)
-
-    def member_changed(self, before: ConsumerMember | None, after: ConsumerMember | None) -> None:
-        ModernGroup.member_changed(self, before, after)
-        if before is not None:
-            self._count(before, -1)
-            for topic_id, partition, _ in before.held:
-                if self.partition_epochs.get((topic_id, partition)) == before.epoch:  # no other member holds it by now
-                    del self.partition_epochs[topic_id, partition]
-        if after is not None:
-            self._count(after, 1)
-            for topic_id, partition, _ in after.held:
-                self.partition_epochs[topic_id, partition] = after.epoch
-
-    def _count(self, member: ConsumerMember, by: int) -> None:
-        if member.assignor is not None:
-            add(self.assignors, member.assignor, by)
-        if member.expression:
-            add(self.expressions, member.expression, by)
-        if member.classic is not None:
-            self.classic_members += by
-            for one in member.classic.supported_protocols:
-                add(self.classic_protocols, one.name, by)
+                found = ResolvedExpression(frozenset(value.topics), value.version, value.timestamp)
+                self.resolved[key.regular_expression] = found
 
     # requests of members
 
-    def holder_epoch(self, topic_id: bytes, partition: int) -> int:
-        """The epoch of the member that holds a partition, -1 if none does."""
-        return self.partition_epochs.get((topic_id, partition), NO_HOLDER)
+    def held(self) -> set[tuple[bytes, int]]:
+        """The partitions that any member holds or has to revoke."""
+        return set().union(*(member.held for member in self.members.values()))
+
+    def subscribers(self) -> Counter[str]:
+        """The number of members that subscribe to each expression."""
+        return Counter(member.expression for member in self.members.values() if member.expression)
 
     def topics_of(self, member: ConsumerMember) -> frozenset[str]:
         """The topics that a member subscribes to, by name and by its expression."""
         resolved = self.resolved.get(member.expression) if member.expression else None
         return member.topics if resolved is None else member.topics | resolved.topics
 
-    def assigned_to(self, member: ConsumerMember) -> Mapping[bytes, Collection[int]]:
-        return member.assigned
-
     def assignment_epochs(self, member: ConsumerMember) -> Callable[[str, int], tuple[str, int | None]]:
         def assigned_in(topic: str, partition: int) -> tuple[str, int | None]:
-            topic_id = self.groups.topics.id_of(topic) or b""
-            pending = member.pending_revocation.get(topic_id, {}).get(partition)
-            return f"Partition {topic}-{partition}", member.assigned.get(topic_id, {}).get(partition, pending)
+            at = (self.groups.topics.id_of(topic) or b"", partition)
+            return f"Partition {topic}-{partition}", member.assigned.get(at, member.pending_revocation.get(at))
 
         return assigned_in
 
     @property
     def assignor_name(self) -> str:
-        return self.preferred_assignor()
+        return self.preferred_assignor(self.members.values())
 
-    def preferred_assignor(self, before: ConsumerMember | None = None, after: ConsumerMember | None = None) -> str:
-        """The assignor that most members prefer after a member's change; the brokers' first one if no member has any.
+    def preferred_assignor(self, members: Iterable[ConsumerMember], changed: ConsumerMember | None = None) -> str:
+        """The assignor that most of these members and a changed one prefer; the brokers' first one if none has any.
 
         Ties are resolved by the order in Kafka's hash tables: the group's table is ordered by name, while a member's
         vote that is counted again comes first in its copy. So each heartbeat of the only member that prefers the other
         of two tied assignors increases the group's epoch.
         """
-        counts = {name: self.assignors[name] for name in sorted(self.assignors, key=place_in_table)}
-        if before is not None and before.assignor is not None:
-            add(counts, before.assignor, -1)
-        if after is not None and after.assignor is not None:
-            if after.assignor not in counts:
-                counts = {after.assignor: 0, **counts}
-            counts[after.assignor] += 1
-        if not counts:
-            return assignor_names(self.groups)[0]
-        return max(counts, key=counts.__getitem__)
-
-    def counts_after(self, before: ConsumerMember | None, after: ConsumerMember | None) -> Counts:
-        counts = ModernGroup.counts_after(self, before, after)
-        text = before.expression if before is not None else None
-        if text and (after is None or after.expression != text) and self.expressions.get(text) == 1:
-            self._stop_counting(counts, text)
-        return counts
-
-    def _stop_counting(self, counts: Counts, text: str) -> None:
-        recount(counts, self.resolved.get(text, NOT_RESOLVED).topics, (), by_expression=True)
-
-    def expressions_after(self, before: ConsumerMember, after: ConsumerMember) -> dict[str, int]:
-        """The number of subscribers of each expression after a member has changed."""
-        expressions = dict(self.expressions)
-        if before.expression != after.expression:
-            for text, by in ((before.expression, -1), (after.expression, 1)):
-                if text:
-                    add(expressions, text, by)
-        return expressions
+        votes = sorted((one.assignor for one in members if one.assignor is not None), key=place_in_table)
+        if changed is not None and changed.assignor is not None:
+            votes.insert(len(votes) if changed.assignor in votes else 0, changed.assignor)
+        return Counter(votes).most_common(1)[0][0] if votes else assignor_names(self.groups)[0]
 
     # leaving
 
@@ -170,8 +106,8 @@ class ConsumerGroup(ModernGroup[ConsumerMember]):
         """Remove members. If only members of the classic protocol remain, the group becomes a classic one."""
         from mockbroker.groups.consumer import migration
 
-        if members and migration.may_downgrade_without(self, members):
-            migration.downgrade(self, now_ms, leaving={member.id for member in members}, rebalance=True)
+        if members and migration.may_downgrade(self, members):
+            migration.downgrade(self, now_ms, members, rebalance=True)
         elif members:
             ModernGroup.fence(self, members, now_ms)
 
@@ -179,13 +115,9 @@ class ConsumerGroup(ModernGroup[ConsumerMember]):
     def assigns_when_empty(self) -> bool:
         return self.groups.rules.empty_groups_are_assigned
 
-    def records_without(self, members: Sequence[ConsumerMember], epoch: int) -> list[CoordinatorRecord]:
-        subscribers = Counter(member.expression for member in members if member.expression)
-        gone = [text for text, count in subscribers.items() if self.expressions.get(text) == count]
-        counts = self.counts_without(members)
-        for text in gone:
-            self._stop_counting(counts, text)
-        return [*map(self.no_expression, gone), self.epoch_record(epoch, self.groups.topics.hash_of(counts))]
+    def records_with(self, members: Sequence[ConsumerMember], epoch: int) -> list[CoordinatorRecord]:
+        gone = self.subscribers().keys() - {member.expression for member in members}
+        return [*map(self.no_expression, sorted(gone)), *ModernGroup.records_with(self, members, epoch)]
 
     def on_timer(self, timer: GroupTimer, member_id: str, now_ms: int) -> None:
         if timer is not GroupTimer.REBALANCE or self.members[member_id].epoch != STATIC_LEAVE_EPOCH:
@@ -199,12 +131,3 @@ def place_in_table(assignor: str) -> int:
     ['uniform', 'range']
     """
     return (to_int32(string_hash(assignor)) * FIBONACCI & (1 << 64) - 1) >> 63
-
-
-def add(counts: dict[str, int], name: str, by: int) -> None:
-    """Change a count by ``by``; a count of 0 is removed."""
-    total = counts.get(name, 0) + by
-    if total > 0:
-        counts[name] = total
-    else:
-        counts.pop(name, None)

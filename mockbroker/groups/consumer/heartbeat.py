@@ -19,7 +19,7 @@ from uuid import UUID
 from mockbroker.groups.consumer import migration
 from mockbroker.groups.consumer.expressions import refresh, takes_effect
 from mockbroker.groups.consumer.group import ConsumerGroup
-from mockbroker.groups.consumer.members import ConsumerMember, Holding
+from mockbroker.groups.consumer.members import ConsumerMember
 from mockbroker.groups.consumer.reconciliation import ConsumerStep
 from mockbroker.groups.kind import Sender
 from mockbroker.groups.modern.assignors import RACK_AWARE, assign_targets, assignor_names
@@ -31,8 +31,8 @@ from mockbroker.groups.modern.members import (
     STATIC_LEAVE_EPOCH,
     Partitions,
     messages_of,
+    parts_of,
 )
-from mockbroker.groups.modern.subscriptions import all_subscribe_alike
 from mockbroker.state.coordinator_shard import CoordinatorRecord
 from mockbroker.state.errors import ApiError, invalid_request
 from protocol.apis.consumer_group import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
@@ -88,9 +88,11 @@ def take_heartbeat(
     group, new_records = migration.group_for(groups, request.group_id, create=epoch == JOIN_EPOCH)
     check_room(group, request.member_id, instance_id)
     update = ConsumerUpdate(group, now_ms, new_records)
-    owned = None if request.topic_partitions is None else owned_in(request.topic_partitions)
+    owned = None if request.topic_partitions is None else parts_of(request.topic_partitions)
     member_id = request.member_id or new_member_id(rng)
-    before = update.member(member_id, instance_id, epoch, lambda member: holds(member.assigned, owned))
+    before = update.member(
+        member_id, instance_id, epoch, lambda member: owned is not None and owned.issubset(member.assigned)
+    )
     after = update.subscribe(before, replace(before.after_request(request, sender), classic=None))
     after = update.reconcile(after, *update.assign(after), owned)
     update.write(after)
@@ -105,7 +107,7 @@ def take_heartbeat(
     # a member that sends all fields has lost an answer
     is_full = request.rebalance_timeout_ms != NO_TIMEOUT and subscribes(request) and owned is not None
     if epoch == JOIN_EPOCH or is_full or before.assigned != after.assigned:
-        assigned = messages_of(Response.Assignment.TopicPartitions, after.assigned)
+        assigned = messages_of(Response.Assignment.TopicPartitions, after.assigned.keys())
         response.assignment = Response.Assignment(topic_partitions=assigned)
     return response
 
@@ -138,23 +140,22 @@ class ConsumerUpdate(MemberUpdate[ConsumerMember]):
             self.records.append(group.member_record(after))
         expression_counts = takes_effect(group, before, after, self.records)
         self.subscription_changed = names_changed or after.expression != before.expression
-        self.assignor = group.preferred_assignor(before, after)
+        members, _ = self.members_and_targets(after)
+        self.assignor = group.preferred_assignor([one for one in members.values() if one is not after], after)
         if self.is_classic:
             bump = self.subscription_changed
         else:
             bump = (
                 names_changed
                 or expression_counts
-                or (rules.assignor_counts and self.assignor != group.preferred_assignor())
+                or (rules.assignor_counts and self.assignor != group.assignor_name)
                 or (self.assignor in RACK_AWARE and after.rack != before.rack)
                 or group.epoch == 0
             )
-        self.subscribers = (group.counts, len(group.members), group.expressions)
+        self.counted = list(group.members.values())
         if bump or group.metadata_expired():
-            counts = group.counts_after(before, after)
-            members = len(group.members) + (self.replaced is None and after.id not in group.members)
-            self.subscribers = (counts, members, group.expressions_after(before, after))
-            self.epoch = group.next_epoch(counts, self.records, has_changed=bump)
+            self.counted = list(members.values())
+            self.epoch = group.next_epoch(self.counted, self.records, has_changed=bump)
         return after
 
     def assign(self, after: ConsumerMember) -> tuple[int, Partitions]:
@@ -163,7 +164,8 @@ class ConsumerUpdate(MemberUpdate[ConsumerMember]):
         if group.assignment_epoch >= self.epoch or not group.may_assign(self.now_ms):
             return group.assignment_epoch, group.target_of((self.replaced or after).id)
         members, old_targets = self.members_and_targets(after)
-        alike = all_subscribe_alike(*self.subscribers)
+        subscriptions = {(one.topics, one.expression or "") for one in self.counted}
+        alike = len(subscriptions) <= 1 and not any(topics and expression for topics, expression in subscriptions)
         targets = assign_targets(group, self.assignor, self.epoch, members, old_targets, alike=alike)
         self.records += group.target_records(self.epoch, targets, old_targets, self.now_ms)
         return self.epoch, targets[after.id]
@@ -200,18 +202,3 @@ def check_room(group: ConsumerGroup, member_id: str, instance_id: str | None) ->
 def new_member_id(rng: Random) -> str:
     """A member id as Kafka generates it: a random UUID in base64."""
     return base64.urlsafe_b64encode(UUID(int=rng.getrandbits(128), version=4).bytes).decode().rstrip("=")
-
-
-def owned_in(messages: Iterable[ConsumerGroupHeartbeatRequest.TopicPartitions]) -> Partitions:
-    """The partitions that a member claims to hold."""
-    owned: dict[bytes, frozenset[int]] = {}
-    for one in messages:
-        owned[one.topic_id] = owned.get(one.topic_id, frozenset()).union(one.partitions)
-    return owned
-
-
-def holds(assigned: Holding, owned: Partitions | None) -> bool:
-    """True if all partitions that a member claims to own were assigned to it."""
-    if owned is None:
-        return False
-    return all(one in assigned and partitions <= assigned[one].keys() for one, partitions in owned.items())

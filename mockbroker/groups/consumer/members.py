@@ -9,12 +9,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
-from mockbroker.groups.modern.members import STATIC_LEAVE_EPOCH, MemberState, ModernMember, with_epochs
+from mockbroker.groups.modern.members import STATIC_LEAVE_EPOCH, MemberState, ModernMember, messages_of, with_epochs
 from protocol.embedded.consumer_group_log import ConsumerGroupMemberMetadataValue
 
 ClassicMetadata = ConsumerGroupMemberMetadataValue.ClassicMemberMetadata
-Holding = Mapping[bytes, Mapping[int, int]]
-"""Partitions by topic id, each with the epoch in which it was assigned."""
+Holding = Mapping[tuple[bytes, int], int]
+"""Partitions by topic id and number, with the epoch in which each was assigned."""
 
 
 @dataclass(slots=True, frozen=True, kw_only=True)
@@ -37,36 +37,23 @@ class ConsumerMember(ModernMember):
         return self.classic is not None
 
     @property
-    def held(self) -> list[tuple[bytes, int, int]]:
-        """The partitions that no other member may have: topic id, partition and the epoch of the assignment."""
-        return [
-            (topic_id, partition, epoch)
-            for holding in (self.assigned, self.pending_revocation)
-            for topic_id, partitions in holding.items()
-            for partition, epoch in partitions.items()
-        ]
+    def held(self) -> set[tuple[bytes, int]]:
+        """The partitions that no other member may have."""
+        return {*self.assigned, *self.pending_revocation}
 
     def assignment(self, kind: type[Any]) -> Any:
         assigned, pending = (
-            [
-                kind.TopicPartitions(
-                    topic_id=topic_id,
-                    partitions=sorted(partitions),
-                    assignment_epochs=[partitions[partition] for partition in sorted(partitions)],
-                )
-                for topic_id, partitions in sorted(holding.items())
-            ]
-            for holding in (self.assigned, self.pending_revocation)
+            messages_of(kind.TopicPartitions, holding) for holding in (self.assigned, self.pending_revocation)
         )
         return self.message(kind, assigned_partitions=assigned, partitions_pending_revocation=pending)
 
     def with_assignment(self, value: Any) -> Self:
         assigned, pending = (
-            {one.topic_id: with_epochs(one, value.member_epoch) for one in recorded}
+            with_epochs(recorded, value.member_epoch)
             for recorded in (value.assigned_partitions, value.partitions_pending_revocation)
         )
         return self.updated(value, state=MemberState(value.state), assigned=assigned, pending_revocation=pending)
 
     def absent(self) -> Self:
-        assigned = {topic_id: dict.fromkeys(partitions, 0) for topic_id, partitions in self.assigned.items()}
+        assigned = dict.fromkeys(self.assigned, 0)
         return replace(self, epoch=STATIC_LEAVE_EPOCH, pending_revocation={}, assigned=assigned)

@@ -11,7 +11,7 @@ ClassicGroup.fromConsumerGroup, Apache Kafka 4.4.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mockbroker.groups.classic.group import CONSUMER_PROTOCOL_TYPE, ClassicGroup
@@ -19,7 +19,7 @@ from mockbroker.groups.classic.members import ClassicGroupMember, Protocols, vot
 from mockbroker.groups.classic.states import ClassicGroupState
 from mockbroker.groups.consumer.group import ConsumerGroup
 from mockbroker.groups.consumer.members import ClassicMetadata, ConsumerMember
-from mockbroker.groups.modern.members import Partitions
+from mockbroker.groups.modern.members import Partitions, grouped
 from mockbroker.groups.modern.topics import GroupTopics
 from mockbroker.state.coordinator_shard import CoordinatorRecord
 from mockbroker.state.errors import ApiError
@@ -86,7 +86,7 @@ def upgraded(classic: ClassicGroup, groups: Groups) -> tuple[ConsumerGroup, list
         ) from None
     for record in found:
         group.apply(record)
-    epoch_record = group.epoch_record(epoch, groups.topics.hash_of(group.counts))
+    epoch_record = group.epoch_record(epoch, group.hash_for(group.members.values()))
     group.apply(epoch_record)
     return group, [*found, epoch_record]
 
@@ -106,7 +106,7 @@ def upgraded_member(one: ClassicGroupMember, protocol_name: str, epoch: int, ass
         previous_epoch=epoch,
         rack=subscription.rack_id or None,
         topics=frozenset(subscription.topics),
-        assigned={topic_id: dict.fromkeys(partitions, epoch) for topic_id, partitions in assigned.items()},
+        assigned=dict.fromkeys(assigned, epoch),
         classic=classic_metadata(one.session_timeout_ms, one.protocols),
     )
 
@@ -135,16 +135,18 @@ class UserDataError(Exception):
 def partitions_of(assignment: bytes, topics: GroupTopics) -> Partitions:
     """A classic member's assignment, limited to existing topics. Raises ProtocolError, UserDataError."""
     if not assignment:
-        return {}
+        return frozenset()
     read = read_versioned(ConsumerProtocolAssignment, assignment, trailing="ignore")
     if read.user_data:
         raise UserDataError
-    return by_topic_id(read.assigned_partitions, topics)
+    return existing(read.assigned_partitions, topics)
 
 
-def by_topic_id(named: Iterable[Any], topics: GroupTopics) -> Partitions:
+def existing(named: Iterable[Any], topics: GroupTopics) -> Partitions:
     """The partitions of the existing topics among these, which have a topic's name and partitions."""
-    return {topic_id: frozenset(one.partitions) for one in named if (topic_id := topics.id_of(one.topic)) is not None}
+    return frozenset(
+        (topic_id, number) for one in named if (topic_id := topics.id_of(one.topic)) for number in one.partitions
+    )
 
 
 def not_found(problem: str) -> ApiError:
@@ -154,49 +156,34 @@ def not_found(problem: str) -> ApiError:
 # back
 
 
-def may_downgrade_without(group: ConsumerGroup, leaving: Collection[ConsumerMember]) -> bool:
-    """True if the group becomes a classic one when these members leave: all others use that protocol."""
-    stay = len(group.members) - len(leaving)
-    if group.classic_members - sum(member.classic is not None for member in leaving) != stay:
+def may_downgrade(group: ConsumerGroup, leaving: Collection[ConsumerMember], joining: int = 0) -> bool:
+    """True if the group becomes a classic one when these members leave and others of the classic protocol join."""
+    staying = [one for one in group.members.values() if one not in leaving]
+    if not all(one.is_classic for one in staying) or policy(group.groups) not in DOWNGRADES:
         return False
-    return stay > 0 and _may_downgrade(group, stay)
-
-
-def may_downgrade_replacing(group: ConsumerGroup, replaced: ConsumerMember) -> bool:
-    """True if the group becomes a classic one when a classic member replaces a static member."""
-    if group.classic_members != len(group.members) - 1 or replaced.classic is not None:
-        return False
-    return _may_downgrade(group, len(group.members))
-
-
-def _may_downgrade(group: ConsumerGroup, members: int) -> bool:
-    limit: int = group.groups.config("group.max.size")
-    return policy(group.groups) in DOWNGRADES and members <= limit
+    return 0 < len(staying) + joining <= int(group.groups.config("group.max.size"))
 
 
 def downgrade(
     group: ConsumerGroup,
     now_ms: int,
+    leaving: Sequence[ConsumerMember],
     *,
     rebalance: bool,
-    leaving: Collection[str] = (),
     joining: ConsumerMember | None = None,
 ) -> None:
     """Convert a consumer group, all of whose remaining members use the classic protocol, to a classic group.
 
     Args:
         rebalance: make the members join again at once; otherwise they continue with their targets.
-        leaving: the ids of members to leave out.
-        joining: replaces the static member with its instance id.
+        joining: replaces the first one that leaves.
     """
     groups = group.groups
-    replaced = None if joining is None else group.static_member(joining.instance_id)
-    staying = [one for one in group.members.values() if one.id not in leaving and one is not replaced]
+    staying = [one for one in group.members.values() if one not in leaving]
     targets = {one.id: group.target_of(one.id) for one in staying}
     if joining is not None:
-        assert replaced is not None
         staying.append(joining)
-        targets[joining.id] = group.target_of(replaced.id)
+        targets[joining.id] = group.target_of(leaving[0].id)
     members = {one.id: classic_member(one) for one in staying}
     classic = ClassicGroup(
         group.id,
@@ -208,7 +195,6 @@ def downgrade(
         protocol_name=vote(members.values()),
         leader_id=next(iter(members)),
         members=members,
-        static_ids={one.instance_id: one.id for one in members.values() if one.instance_id is not None},
     )
     for one in members.values():
         version = protocol_version(one.metadata(classic.protocol_name))
@@ -233,11 +219,11 @@ def protocol_version(metadata: bytes) -> int:
     return min(int.from_bytes(metadata[:2], "big", signed=True), MAX_PROTOCOL_VERSION)
 
 
-def assignment_bytes(partitions: Partitions, version: int, topics: GroupTopics) -> bytes:
+def assignment_bytes(partitions: Iterable[tuple[bytes, int]], version: int, topics: GroupTopics) -> bytes:
     """An assignment encoded for a member of the classic protocol."""
     named = sorted(
         (name, sorted(numbers))
-        for topic_id, numbers in partitions.items()
+        for topic_id, numbers in grouped(partitions).items()
         if (name := topics.name_of(topic_id)) is not None
     )
     found = [ConsumerProtocolAssignment.TopicPartition(topic=name, partitions=numbers) for name, numbers in named]

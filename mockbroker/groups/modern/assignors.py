@@ -67,7 +67,7 @@ def assign_targets(
             names = existing[own_topics] = sorted(own_topics.intersection(by_name))
         owned = [
             (name, sorted(partitions))
-            for topic_id, partitions in targets.get(member_id, {}).items()
+            for topic_id, partitions in grouped(targets.get(member_id, ())).items()
             if (name := topics.name_of(topic_id)) is not None and name in topology.replicas
         ]
         inputs.append(Member(member_id, names, member.rack, member.instance_id, owned))
@@ -83,4 +83,4 @@ def assign_targets(
     except PartitionAssignorError as error:
         problem = f"Failed to compute a new target assignment for epoch {epoch}: {error}"
         raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, problem) from None
-    return {member_id: grouped((by_name[name].id, one) for name, one in found[member_id]) for member_id in members}
+    return {member_id: frozenset((by_name[name].id, one) for name, one in found[member_id]) for member_id in members}

@@ -19,19 +19,16 @@ from mockbroker.groups.modern.members import (
     STATIC_LEAVE_EPOCH,
     MemberState,
     ModernMember,
-    Partitions,
     SomeMember,
     messages_of,
-    partitions_of,
+    parts_of,
 )
-from mockbroker.groups.modern.subscriptions import Counts, recount
 from mockbroker.state.coordinator_shard import CoordinatorRecord
 from mockbroker.state.errors import ApiError
 from mockbroker.state.image import TopicPartition
 from protocol.error_codes import ErrorCode
 
 FIRST_COMMIT_VERSION = 9  # of OffsetCommit, by members that do not use the classic protocol
-NO_PARTITIONS: Partitions = {}
 
 
 class RecordTypes:
@@ -53,7 +50,7 @@ class ModernGroup(CoordinatedGroup[SomeMember], Generic[SomeMember]):
     """A group whose coordinator assigns.
 
     ``epoch`` increases with each change of members, subscriptions or topics; ``assignment_epoch`` is the one for which
-    ``targets``, by member id, were computed. ``counts`` has the number of subscribers of each topic.
+    ``targets``, by member id, were computed.
 
     A kind sets ``types``, the types of its records; ``group_records``, the records to delete with the group;
     ``no_target``, the target of a member without one; and ``commits_offsets``, which is False if its members commit no
@@ -63,14 +60,13 @@ class ModernGroup(CoordinatedGroup[SomeMember], Generic[SomeMember]):
     member_class: ClassVar[type[ModernMember]]
     types: ClassVar[RecordTypes]
     group_records: ClassVar[Sequence[str]] = ("TargetAssignmentMetadata", "Metadata")
-    no_target: ClassVar[Any] = NO_PARTITIONS
+    no_target: ClassVar[Any] = frozenset()
     commits_offsets: ClassVar[bool] = True
     epoch: int = field(init=False)
     metadata_hash: int = 0
     assignment_epoch: int = field(init=False)
     assignment_timestamp_ms: int = 0
     targets: dict[str, Any] = field(default_factory=dict)
-    counts: Counts = field(default_factory=dict)
     _metadata_version: int | None = None  # of the topics that the metadata hash was last compared with
 
     def __post_init__(self) -> None:
@@ -144,28 +140,23 @@ class ModernGroup(CoordinatedGroup[SomeMember], Generic[SomeMember]):
             self.apply(record)
 
     def apply(self, record: CoordinatorRecord) -> None:
-        """Apply one of this group's records, new or from the log."""
-        key, value = record.key, record.value
+        """Apply one of this group's records, new or from the log; those that delete a member come together."""
+        key: Any = record.key
+        value: Any = record.value
         match self.types.names[type(key)]:
             case "Metadata":
-                if value is not None:
-                    self.set_metadata(value)
+                self.set_metadata(value)
             case "MemberMetadata" if value is None:
-                self._drop_member(key.member_id)
-            case "MemberMetadata":
-                self._put_member(self.member_or_new(key.member_id).with_metadata(value))
-            case "CurrentMemberAssignment" if value is not None:
-                self._put_member(self.member_or_new(key.member_id).with_assignment(value))
-            case "CurrentMemberAssignment" if key.member_id in self.members:
-                nothing = self.types.values["CurrentMemberAssignment"](member_epoch=-1, previous_member_epoch=-1)
-                self._put_member(self.members[key.member_id].with_assignment(nothing))
-            case "TargetAssignmentMember" if value is None:
+                self.members.pop(key.member_id, None)
                 self.targets.pop(key.member_id, None)
-            case "TargetAssignmentMember":
+            case "MemberMetadata":
+                self.members[key.member_id] = self.member_or_new(key.member_id).with_metadata(value)
+            case "CurrentMemberAssignment" if value is not None:
+                self.members[key.member_id] = self.member_or_new(key.member_id).with_assignment(value)
+            case "TargetAssignmentMember" if value is not None:
                 self.targets[key.member_id] = self.target_in(value)
             case "TargetAssignmentMetadata":
-                self.assignment_epoch = -1 if value is None else value.assignment_epoch
-                self.assignment_timestamp_ms = 0 if value is None else value.assignment_timestamp
+                self.assignment_epoch, self.assignment_timestamp_ms = value.assignment_epoch, value.assignment_timestamp
             case name:
                 self.apply_other(name, key, value)
 
@@ -178,31 +169,11 @@ class ModernGroup(CoordinatedGroup[SomeMember], Generic[SomeMember]):
 
     def target_in(self, value: Any) -> Any:
         """The target in a record."""
-        return partitions_of(value.topic_partitions)
+        return parts_of(value.topic_partitions)
 
     def member_or_new(self, member_id: str) -> SomeMember:
         """The member with this id, or a new one."""
         return self.members.get(member_id) or cast(SomeMember, self.member_class(id=member_id))
-
-    def _put_member(self, member: SomeMember) -> None:
-        before = self.members.get(member.id)
-        self.members[member.id] = member
-        self.member_changed(before, member)
-        if before is not None and before.instance_id is not None:
-            self.static_ids.pop(before.instance_id, None)
-        if member.instance_id is not None:
-            self.static_ids[member.instance_id] = member.id
-
-    def _drop_member(self, member_id: str) -> None:
-        member = self.members.pop(member_id, None)
-        if member is not None:
-            self.member_changed(member, None)
-            if member.instance_id is not None:
-                self.static_ids.pop(member.instance_id, None)
-
-    def member_changed(self, before: SomeMember | None, after: SomeMember | None) -> None:
-        """Update the indexes by topic, partition or task."""
-        recount(self.counts, topics_named_by(before), topics_named_by(after))
 
     def restore(self, records: Iterable[CoordinatorRecord], now_ms: int) -> None:
         """Resume from the group's records in the log; its members get full sessions."""
@@ -216,20 +187,24 @@ class ModernGroup(CoordinatedGroup[SomeMember], Generic[SomeMember]):
         """True if topics may have changed since the metadata hash was computed."""
         return self._metadata_version != self.groups.topics.version()
 
-    def next_epoch(self, counts: Counts, written: list[CoordinatorRecord], *, has_changed: bool) -> int:
+    def next_epoch(self, members: Iterable[SomeMember], written: list[CoordinatorRecord], *, has_changed: bool) -> int:
         """The group's epoch after a heartbeat; it increases, with a record, if members or topics have changed.
 
         Args:
-            counts: the subscribers of each topic after the heartbeat.
+            members: those after the heartbeat.
         """
         epoch = self.epoch
         if has_changed or self.metadata_expired():
-            metadata_hash = self.groups.topics.hash_of(counts)
+            metadata_hash = self.hash_for(members)
             if has_changed or metadata_hash != self.metadata_hash:
                 epoch += 1
                 written.append(self.epoch_record(epoch, metadata_hash))
             self.metadata_refreshed()
         return epoch
+
+    def hash_for(self, members: Iterable[SomeMember]) -> int:
+        """The metadata hash of the topics to which these members subscribe."""
+        return self.groups.topics.hash_of(self.topics_read_by(members))
 
     def metadata_refreshed(self) -> None:
         """Record that the metadata hash is up to date with the topics."""
@@ -273,9 +248,14 @@ class ModernGroup(CoordinatedGroup[SomeMember], Generic[SomeMember]):
         """The names of the topics that a member subscribes to."""
         return member.topics
 
-    def assigned_to(self, member: SomeMember) -> Mapping[bytes, Collection[int]]:
-        """The partitions that a member holds, by topic id."""
-        return cast(Partitions, self.target_of(member.id))
+    def topics_read_by(self, members: Iterable[SomeMember]) -> set[str]:
+        """The names of the topics to which any of these members subscribes."""
+        return set().union(*map(self.topics_of, members))
+
+    def assigned_to(self, member: SomeMember) -> Collection[tuple[bytes, int]]:
+        """The partitions that a member holds."""
+        held: Collection[tuple[bytes, int]] = member.assigned
+        return held
 
     def target_of(self, member_id: str) -> Any:
         """The target of a member, empty if it has none."""
@@ -284,7 +264,7 @@ class ModernGroup(CoordinatedGroup[SomeMember], Generic[SomeMember]):
     def subscribed_topics(self) -> Collection[str]:
         """The topics that members subscribe to. Raises ApiError: GROUP_ID_NOT_FOUND, for a kind without offsets."""
         self._check_commits_offsets()
-        return self.counts.keys()
+        return self.topics_read_by(self.members.values())
 
     def begun_offsets(self, cluster: Any) -> list[tuple[str, int, int, int | None]] | None:
         """Topic, index, first offset and lag of each partition of a group that commits no offsets; None if it does."""
@@ -316,8 +296,9 @@ class ModernGroup(CoordinatedGroup[SomeMember], Generic[SomeMember]):
         """Remove members, after they left or missed a deadline."""
         epoch = self.epoch + 1
         gone = [record for member in members for record in self.no_member(member.id)]
-        gone += self.records_without(members, epoch)
-        if len(self.members) == len(members) and self.assigns_when_empty:
+        staying = [one for one in self.members.values() if one not in members]
+        gone += self.records_with(staying, epoch)
+        if not staying and self.assigns_when_empty:
             gone.append(self.target_epoch_record(epoch, 0))
         for member in members:
             self.cancel_timers_of(member.id)
@@ -328,16 +309,9 @@ class ModernGroup(CoordinatedGroup[SomeMember], Generic[SomeMember]):
         """True if the target's epoch follows the group's when the last member leaves."""
         return True
 
-    def records_without(self, members: Sequence[SomeMember], epoch: int) -> list[CoordinatorRecord]:
-        """The records of the group in its next epoch, without these members."""
-        return [self.epoch_record(epoch, self.groups.topics.hash_of(self.counts_without(members)))]
-
-    def counts_without(self, members: Sequence[SomeMember]) -> Counts:
-        """The number of subscribers of each topic after members have left."""
-        counts = dict(self.counts)
-        for member in members:
-            recount(counts, member.topics, ())
-        return counts
+    def records_with(self, members: Sequence[SomeMember], epoch: int) -> list[CoordinatorRecord]:
+        """The records of the group in its next epoch, in which it has only these members."""
+        return [self.epoch_record(epoch, self.hash_for(members))]
 
     def check_capacity(self, member_id: str) -> None:
         """Raises ApiError: GROUP_MAX_SIZE_REACHED, for a new member of a full group."""
@@ -345,12 +319,6 @@ class ModernGroup(CoordinatedGroup[SomeMember], Generic[SomeMember]):
         if len(self.members) >= limit and member_id not in self.members:
             problem = f"The {self.kind} group has reached its maximum capacity of {limit} members."
             raise ApiError(ErrorCode.GROUP_MAX_SIZE_REACHED, problem)
-
-    def counts_after(self, before: SomeMember | None, after: SomeMember | None) -> Counts:
-        """The number of subscribers of each topic after a member has changed, joined or left."""
-        counts = dict(self.counts)
-        recount(counts, topics_named_by(before), topics_named_by(after))
-        return counts
 
     def may_assign(self, now_ms: int) -> bool:
         """True if enough time has passed since the last target to compute another."""
@@ -463,10 +431,6 @@ class ModernGroup(CoordinatedGroup[SomeMember], Generic[SomeMember]):
         for member in self.members.values():
             self.extend_session(member.id, now_ms)
             self.schedule_revocation(member, now_ms)
-
-
-def topics_named_by(member: ModernMember | None) -> frozenset[str]:
-    return frozenset() if member is None else member.topics
 
 
 def epoch_name(member: ModernMember) -> str:

@@ -5,23 +5,21 @@ Source: ModernGroupMember, MemberState, Apache Kafka 4.4.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Any, Self, TypeVar
 
 from mockbroker.groups.kind import GroupMember, Sender
 
-Key = TypeVar("Key")
-
 JOIN_EPOCH = 0
 LEAVE_EPOCH = -1
 STATIC_LEAVE_EPOCH = -2
 NO_TIMEOUT = -1
-NO_HOLDER = -1  # the holder's epoch of a partition without a holder
 
-Partitions = Mapping[bytes, frozenset[int]]
-"""Partitions by topic id."""
+Part = tuple[Any, int]
+"""A partition, by its topic's id and its number, or a task, by its subtopology's id and its number."""
+Partitions = frozenset[tuple[bytes, int]]
 
 
 class MemberState(IntEnum):
@@ -51,8 +49,8 @@ class ModernMember(GroupMember):
     client_host: str = ""
     rebalance_timeout_ms: int = -1
     topics: frozenset[str] = frozenset()
-    assigned: Any = field(default_factory=dict)
-    pending_revocation: Any = field(default_factory=dict)
+    assigned: Any = frozenset()
+    pending_revocation: Any = frozenset()
 
     @property
     def is_classic(self) -> bool:
@@ -102,31 +100,46 @@ class ModernMember(GroupMember):
 SomeMember = TypeVar("SomeMember", bound=ModernMember)
 
 
-def grouped(partitions: Iterable[tuple[Key, int]]) -> dict[Key, frozenset[int]]:
-    """Partitions by topic or subtopology.
+def grouped(parts: Iterable[Part]) -> dict[Any, frozenset[int]]:
+    """The numbers of partitions or tasks by topic or subtopology.
 
     >>> grouped([("b", 1), ("a", 0), ("b", 0)])
     {'b': frozenset({0, 1}), 'a': frozenset({0})}
     """
-    found: dict[Key, set[int]] = {}
-    for key, number in partitions:
+    found: dict[Any, set[int]] = {}
+    for key, number in parts:
         found.setdefault(key, set()).add(number)
     return {key: frozenset(numbers) for key, numbers in found.items()}
 
 
-def partitions_of(messages: Iterable[Any]) -> Partitions:
-    """The partitions in messages with a topic id and partitions."""
-    return {one.topic_id: frozenset(one.partitions) for one in messages}
+def parts_of(messages: Iterable[Any]) -> frozenset[Part]:
+    """The partitions or tasks in messages, which have a topic or subtopology, then its partitions."""
+    return frozenset((key_of(one), number) for one in messages for number in one.partitions)
 
 
-def with_epochs(recorded: Any, epoch: int) -> dict[int, int]:
-    """The partitions in a record with the epochs of their assignment; ``epoch``, if the record does not have them."""
-    epochs = recorded.assignment_epochs
-    if epochs is None or len(epochs) != len(recorded.partitions):
-        epochs = [max(epoch, 0)] * len(recorded.partitions)
-    return dict(zip(recorded.partitions, epochs, strict=True))
+def with_epochs(recorded: Iterable[Any], epoch: int) -> dict[Part, int]:
+    """The same with the epochs of their assignment in a record; ``epoch``, if the record does not have them."""
+    found: dict[Part, int] = {}
+    for one in recorded:
+        epochs = one.assignment_epochs
+        if epochs is None or len(epochs) != len(one.partitions):
+            epochs = [max(epoch, 0)] * len(one.partitions)
+        found.update(((key_of(one), number), since) for number, since in zip(one.partitions, epochs, strict=True))
+    return found
 
 
-def messages_of(kind: type[Any], partitions: Mapping[bytes, Iterable[int]]) -> list[Any]:
-    """Partitions as messages of this class, by topic id."""
-    return [kind(topic_id=topic_id, partitions=sorted(numbers)) for topic_id, numbers in sorted(partitions.items())]
+def key_of(message: Any) -> Any:
+    """The topic or subtopology of a message."""
+    return getattr(message, message.__struct_fields__[0])
+
+
+def messages_of(
+    kind: type[Any], parts: Iterable[Part], order: Callable[[Iterable[Any]], Iterable[Any]] = sorted
+) -> list[Any]:
+    """Partitions or tasks as messages of this class, by topic or subtopology; with epochs, if they have them."""
+    by_key = grouped(parts)
+    found = [kind(key, sorted(by_key[key])) for key in order(by_key)]
+    if isinstance(parts, Mapping):
+        for one in found:
+            one.assignment_epochs = [parts[key_of(one), number] for number in one.partitions]
+    return found

@@ -6,11 +6,11 @@ Source: ShareGroup, ShareGroupMember, Apache Kafka 4.4.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 from mockbroker.groups.modern.group import ModernGroup, RecordTypes
-from mockbroker.groups.modern.members import MemberState, ModernMember, Partitions, messages_of, partitions_of
+from mockbroker.groups.modern.members import MemberState, ModernMember, Partitions, messages_of, parts_of
 from mockbroker.share_groups.share_states import share_of
 from protocol.embedded import share_group_log
 from protocol.embedded.share_group_log import ShareGroupStatePartitionMetadataValue
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 class ShareMember(ModernMember):
     """A member in one of its epochs. ``assigned`` are the partitions that it reads."""
 
-    assigned: Partitions = field(default_factory=dict)
+    assigned: Partitions = frozenset()
 
     def assignment(self, kind: type[Any]) -> Any:
         return self.message(kind, assigned_partitions=messages_of(kind.TopicPartitions, self.assigned))
 
     def with_assignment(self, value: Any) -> Self:
-        return self.updated(value, state=MemberState(value.state), assigned=partitions_of(value.assigned_partitions))
+        return self.updated(value, state=MemberState(value.state), assigned=parts_of(value.assigned_partitions))
 
 
 class TopicState(NamedTuple):

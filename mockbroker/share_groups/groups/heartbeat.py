@@ -16,6 +16,7 @@ from mockbroker.groups.modern.members import (
     LEAVE_EPOCH,
     MemberState,
     Partitions,
+    grouped,
     messages_of,
 )
 from mockbroker.share_groups.groups.group import ShareGroup, ShareMember
@@ -54,8 +55,8 @@ def take_heartbeat(
     if is_new or member != before:
         update.records.append(group.member_record(member))
     has_changed = member.topics != before.topics or (group.assignment_epoch >= group.epoch and has_unassigned(group))
-    counts = group.counts_after(None if is_new else before, member)
-    epoch = group.next_epoch(counts, update.records, has_changed=has_changed)
+    members, _ = update.members_and_targets(member)
+    epoch = group.next_epoch(members.values(), update.records, has_changed=has_changed)
     member = update.reconciled(member, *update.assign(epoch, member), has_changed=epoch != group.epoch)
     update.write(member)
     response = ShareGroupHeartbeatResponse(
@@ -70,14 +71,10 @@ def take_heartbeat(
 
 def has_unassigned(group: ShareGroup) -> bool:
     """True if initialized share partitions of subscribed topics are not assigned to any member yet."""
-    if not group.members:
-        return False
-    targeted: dict[bytes, set[int]] = {}
-    for target in group.targets.values():
-        for topic_id, numbers in target.items():
-            targeted.setdefault(topic_id, set()).update(numbers)
+    targeted = grouped(frozenset().union(*group.targets.values()))
+    subscribed = group.topics_read_by(group.members.values())
     return any(
-        topic.name in group.counts and targeted.get(topic_id, set()) != set(topic.partitions)
+        topic.name in subscribed and targeted.get(topic_id, frozenset()) != topic.partitions
         for topic_id, topic in (group.initialized or {}).items()
     )
 
@@ -95,7 +92,7 @@ class ShareUpdate(MemberUpdate[ShareMember]):
         members, old_targets = self.members_and_targets(member)
         in_order = in_hash_order([Member(one.id, sorted(one.topics)) for one in members.values()])
         subscriptions = {one.member_id: frozenset(topics.ids_of(members[one.member_id].topics)) for one in in_order}
-        assignable: Partitions = {topic_id: topic.partitions for topic_id, topic in (group.initialized or {}).items()}
+        assignable = {topic_id: topic.partitions for topic_id, topic in (group.initialized or {}).items()}
         targets = assign(subscriptions, assignable, old_targets)
         self.records += group.target_records(epoch, targets, old_targets, self.now_ms)
         return epoch, targets[member.id]
@@ -107,7 +104,7 @@ class ShareUpdate(MemberUpdate[ShareMember]):
         if not has_changed and member.is_reconciled(target_epoch):
             return member
         subscribed = self.group.groups.topics.ids_of(member.topics)
-        assigned = {topic_id: numbers for topic_id, numbers in target.items() if topic_id in subscribed}
+        assigned = frozenset(at for at in target if at[0] in subscribed)
         after = replace(member, assigned=assigned)
         if target_epoch != member.epoch:
             after = replace(after, epoch=target_epoch, previous_epoch=member.epoch, state=MemberState.STABLE)

@@ -25,7 +25,7 @@ def begin_subscribed(group: ShareGroup, share: SharePartitions) -> None:
     topics = group.groups.topics
     known = group.initialized or {}
     offsets: dict[bytes, dict[int, int]] = {}
-    for name in sorted(group.counts):
+    for name in sorted(group.topics_read_by(group.members.values())):
         topic = topics.by_name.get(name)
         if topic is None:
             continue

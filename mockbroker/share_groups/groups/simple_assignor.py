@@ -9,15 +9,17 @@ Source: SimpleHomogeneousAssignmentBuilder and SimpleHeterogeneousAssignmentBuil
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
-from mockbroker.groups.modern.members import Partitions, grouped
+from mockbroker.groups.modern.members import Partitions
 
 TopicPartition = tuple[bytes, int]
 
 
 def assign(
-    subscriptions: Mapping[str, frozenset[bytes]], assignable: Partitions, before: Mapping[str, Partitions]
+    subscriptions: Mapping[str, frozenset[bytes]],
+    assignable: Mapping[bytes, Collection[int]],
+    before: Mapping[str, Partitions],
 ) -> dict[str, Partitions]:
     """The target assignment of each member.
 
@@ -27,12 +29,9 @@ def assign(
         before: the current target assignment of each member.
 
     >>> assign({"one": frozenset({b"t"}), "two": frozenset({b"t"})}, {b"t": frozenset({0, 1})}, {})
-    {'one': {b't': frozenset({0})}, 'two': {b't': frozenset({1})}}
+    {'one': frozenset({(b't', 0)}), 'two': frozenset({(b't', 1)})}
     """
-    held = {
-        member: {(topic_id, number) for topic_id, numbers in before.get(member, {}).items() for number in numbers}
-        for member in subscriptions
-    }
+    held = {member: set(before.get(member, ())) for member in subscriptions}
     if len(set(subscriptions.values())) == 1:
         topics = next(iter(subscriptions.values()))
         held = {member: {one for one in found if one[0] in topics} for member, found in held.items()}
@@ -48,10 +47,10 @@ def assign(
                 member: {one for one in found if one[0] != topic_id} | parts.get(member, set())
                 for member, found in held.items()
             }
-    return {member: grouped(sorted(found)) for member, found in held.items()}
+    return {member: frozenset(found) for member, found in held.items()}
 
 
-def partitions_of(topics: Sequence[bytes], assignable: Partitions) -> list[TopicPartition]:
+def partitions_of(topics: Sequence[bytes], assignable: Mapping[bytes, Collection[int]]) -> list[TopicPartition]:
     return [(topic_id, number) for topic_id in topics for number in sorted(assignable.get(topic_id, ()))]
 
 

@@ -108,9 +108,9 @@ class GroupLife(RuleBasedStateMachine):
 
     def send_join(self, client: Client, protocols: Any) -> None:
         returns = client.instance_id is not None and not client.member_id and self.exists
-        replaced = self.group.static_ids.get(client.instance_id or "") if returns else None
-        replaced_session_ms = self.group.members[replaced].session_timeout_ms if replaced else 0
-        with self.nobody_lost(replaced):
+        replaced = self.group.static_member(client.instance_id) if returns else None
+        replaced_session_ms = replaced.session_timeout_ms if replaced else 0
+        with self.nobody_lost(replaced.id if replaced else None):
             try:
                 parked = self.driver.join(
                     client.member_id,
@@ -313,8 +313,8 @@ class GroupLife(RuleBasedStateMachine):
         if self.exists:
             members = self.group.members
             assert (self.group.leader_id in members) if members else self.group.leader_id is None
-            static = {member.instance_id: member.id for member in members.values() if member.instance_id}
-            assert self.group.static_ids == static
+            static = [member.instance_id for member in members.values() if member.instance_id]
+            assert len(static) == len(set(static))
             assert not self.group.pending & members.keys()
             assert self.group.unsynced <= members.keys()
             assert members or self.group.state in (ClassicGroupState.EMPTY, ClassicGroupState.PREPARING)

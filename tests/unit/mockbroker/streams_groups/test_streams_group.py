@@ -215,7 +215,7 @@ def test_a_restart_goes_on_with_the_members_and_what_they_have(sim):
     before, found = sim.cluster.groups.get(GROUP), after.groups.get(GROUP)
     assert isinstance(before, StreamsGroup)
     assert isinstance(found, StreamsGroup)
-    for name in ("members", "targets", "epoch", "topology", "metadata", "active_holders", "state_name"):
+    for name in ("members", "targets", "epoch", "topology", "metadata", "state_name"):
         assert getattr(found, name) == getattr(before, name), name
     assert found.members["one"].pending_revocation.active
     after.tick(545_000)

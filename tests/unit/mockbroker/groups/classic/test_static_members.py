@@ -25,7 +25,7 @@ def driver() -> GroupDriver:
 
 
 def id_of(driver, instance_id):
-    return driver.group.static_ids[instance_id]
+    return driver.group.static_member(instance_id).id
 
 
 def test_a_static_member_joins_with_its_first_request_and_has_its_instance_id_in_its_member_id():
@@ -118,9 +118,9 @@ def test_a_static_member_that_comes_back_before_the_assignment_causes_a_rebalanc
 def test_a_static_member_that_stays_away_keeps_its_place_until_its_session_ends(driver):
     driver.advance(SESSION_MS - 1)
     driver.heartbeat(id_of(driver, LEADER), instance_id=LEADER)
-    assert FOLLOWER in driver.group.static_ids
+    assert driver.group.static_member(FOLLOWER) is not None
     driver.advance(1)
-    assert FOLLOWER not in driver.group.static_ids
+    assert driver.group.static_member(FOLLOWER) is None
 
 
 def test_a_static_member_that_does_not_join_again_stays_in_the_next_generation(driver):
@@ -179,7 +179,7 @@ def test_an_admin_may_remove_a_static_member_by_its_instance_id_alone(driver):
         ErrorCode.UNKNOWN_MEMBER_ID,
         ErrorCode.UNKNOWN_MEMBER_ID,
     ]
-    assert list(driver.group.static_ids) == [LEADER]
+    assert [member.instance_id for member in driver.group.members.values()] == [LEADER]
 
 
 def test_an_instance_id_that_the_group_does_not_know_is_an_unknown_member(driver):
