@@ -129,6 +129,7 @@ def price(certificate: Certificate, keys: Sequence[CallTrafficKey], total: int) 
 def to_json(certificate: Certificate) -> dict[str, Any]:
     """Everything, for programs. Money is text, exact."""
     facts = certificate.facts
+    followed = facts.tallies["preferred_replica"]
     reasons: Counter[tuple[str, str, str | None]] = Counter()
     for key, size in facts.traffic.items():
         reasons[key.category, key.locality, key.reason] += size
@@ -158,7 +159,7 @@ def to_json(certificate: Certificate) -> dict[str, Any]:
             for (category, locality, reason), size in sorted(reasons.items(), key=str)
         ],
         "crossings": msgspec.to_builtins(crossings(certificate)),
-        "redirects": {"followed": facts.followed.right, "not_followed": facts.followed.wrong},
+        "redirects": {"followed": followed.right, "not_followed": followed.wrong},
         "fed": facts.fed,
         "acknowledged": facts.produced.records,
         "outage_rack": facts.outage_rack,

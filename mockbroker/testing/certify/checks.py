@@ -10,7 +10,7 @@ from typing import Literal
 from kafka_rack.locality.amounts import bytes_text
 from kafka_rack.locality.reasons import REASONS, near_match
 from kafka_rack.rack_names import shown
-from mockbroker.testing.certify.facts import CallTally, ClientFacts, WireFacts
+from mockbroker.testing.certify.facts import ClientFacts, WireFacts
 from mockbroker.testing.certify.observer import FIRST_FETCH_HINT, FIRST_FETCH_RACK, FIRST_PRODUCE_HINT
 
 Verdict = Literal["pass", "fail", "not seen"]
@@ -99,7 +99,7 @@ def rack_name(facts: WireFacts) -> Judgement:
 
 def preferred_replica(facts: WireFacts) -> Judgement:
     """After an answer that names a replica the next fetch goes there."""
-    tally = facts.followed
+    tally = facts.tallies["preferred_replica"]
     if not tally.seen:
         return NOT_SEEN, "the leader named no other replica"
     text = f"{tally.right} of {tally.seen} redirects were followed"
@@ -108,33 +108,6 @@ def preferred_replica(facts: WireFacts) -> Judgement:
     if tally.wrong / tally.seen <= STRAY_SHARE:
         return PASS, text
     return FAIL, f"{text}; {tally.examples_of_wrong[0]}"
-
-
-def stays(facts: WireFacts) -> Judgement:
-    """A follower's answer that names nobody is no reason to leave it."""
-    return of_tally(
-        facts.stayed,
-        "fetches behind a follower's answer stayed there",
-        "no second fetch at a follower",
-        STRAY_SHARE,
-    )
-
-
-def leader_on_minus_one(facts: WireFacts) -> Judgement:
-    """A leader that names nobody is read from."""
-    return of_tally(facts.minus_one, "readers stayed at the leader that named nobody", "no such answer of a leader")
-
-
-def out_of_range(facts: WireFacts) -> Judgement:
-    """Out of range at a follower means: ask the leader for the same offset."""
-    return of_tally(
-        facts.out_of_range, "asked the leader for the same offset", "no offset was out of range at a follower"
-    )
-
-
-def follower_gone(facts: WireFacts) -> Judgement:
-    """A follower that stops, or has the partition no more, is left."""
-    return of_tally(facts.follower_gone, "went elsewhere", "no follower went while it was read from")
 
 
 def assignor_rack(facts: WireFacts) -> Judgement:
@@ -148,19 +121,9 @@ def assignor_rack(facts: WireFacts) -> Judgement:
     return PASS if len(named) == len(members) else FAIL, text
 
 
-def local_assignments(facts: WireFacts) -> Judgement:
-    """Members are assigned partitions that have a replica in their rack."""
-    return of_tally(
-        facts.assignments,
-        "assigned partitions have a replica in the member's rack",
-        "no assignment that could be far: no group, or a replica in every rack",
-        FAR_SHARE,
-    )
-
-
 def leader_hints(facts: WireFacts) -> Judgement:
     """A new leader named in an error is gone to without Metadata in between (KIP-951)."""
-    tally = facts.hints
+    tally = facts.tallies["leader_hints"]
     if tally.seen:
         text = f"{tally.right} of {tally.seen} new leaders were gone to by the hint alone"
         if 2 * tally.right >= tally.seen:  # metadata that is asked for anyway may come first
@@ -255,16 +218,48 @@ def near_writes(facts: WireFacts) -> Judgement:
     return FAIL, f"{text}; {next(one for client in able for one in client.choices.examples_of_wrong)}"
 
 
+def tallied(check: str) -> Callable[[WireFacts], Judgement]:
+    """A judge of ``TALLIED``: passes if at most the allowed share went wrong; else the first wrong call is quoted."""
+
+    def judge(facts: WireFacts) -> Judgement:
+        tally, (what, not_seen, allowed) = facts.tallies[check], TALLIED[check]
+        if not tally.seen:
+            return NOT_SEEN, not_seen
+        text = f"{tally.right} of {tally.seen} {what}"
+        if tally.wrong / tally.seen > allowed:
+            return FAIL, f"{text}; {tally.examples_of_wrong[0]}"
+        return PASS, text
+
+    return judge
+
+
+TALLIED: dict[str, tuple[str, str, float]] = {
+    "stays": ("fetches behind a follower's answer stayed there", "no second fetch at a follower", STRAY_SHARE),
+    "leader_on_minus_one": ("readers stayed at the leader that named nobody", "no such answer of a leader", 0.0),
+    "out_of_range": ("asked the leader for the same offset", "no offset was out of range at a follower", 0.0),
+    "follower_gone": ("went elsewhere", "no follower went while it was read from", 0.0),
+    "local_assignments": (
+        "assigned partitions have a replica in the member's rack",
+        "no assignment that could be far: no group, or a replica in every rack",
+        FAR_SHARE,
+    ),
+}
+"""What went right, why nothing was seen, and the share that may go wrong, by check."""
 CHECKS: tuple[tuple[str, str, int, Callable[[WireFacts], Judgement]], ...] = (
     ("fetch_rack", "does Fetch carry its rack", 3, fetch_rack),
     ("rack_name", "is that rack one of the brokers'", 2, rack_name),
     ("preferred_replica", "does it follow the preferred replica", 3, preferred_replica),
-    ("stays", "does it stay there", 2, stays),
-    ("leader_on_minus_one", "does it stay with a leader that names no replica (-1)", 1, leader_on_minus_one),
-    ("out_of_range", "does it return to the leader on out of range", 2, out_of_range),
-    ("follower_gone", "does it leave a follower that goes", 2, follower_gone),
+    ("stays", "does it stay there", 2, tallied("stays")),
+    (
+        "leader_on_minus_one",
+        "does it stay with a leader that names no replica (-1)",
+        1,
+        tallied("leader_on_minus_one"),
+    ),
+    ("out_of_range", "does it return to the leader on out of range", 2, tallied("out_of_range")),
+    ("follower_gone", "does it leave a follower that goes", 2, tallied("follower_gone")),
     ("assignor_rack", "does its assignor send racks", 2, assignor_rack),
-    ("local_assignments", "are its assignments local", 1, local_assignments),
+    ("local_assignments", "are its assignments local", 1, tallied("local_assignments")),
     ("leader_hints", "does it use leader hints (KIP-951)", 1, leader_hints),
     ("no_loss", "does it survive the outage without loss", 4, no_loss),
     ("goes_on", "does it continue over the outage", 3, goes_on),
@@ -308,16 +303,6 @@ def checks_of(facts: WireFacts) -> list[CertifyCheck]:
     return [
         CertifyCheck(name, question, weight, *judged(facts, name, judge)) for name, question, weight, judge in CHECKS
     ]
-
-
-def of_tally(tally: CallTally, what: str, not_seen: str, allowed: float = 0.0) -> Judgement:
-    """Passes if at most this share went wrong; else the first wrong call is quoted."""
-    if not tally.seen:
-        return NOT_SEEN, not_seen
-    text = f"{tally.right} of {tally.seen} {what}"
-    if tally.wrong / tally.seen > allowed:
-        return FAIL, f"{text}; {tally.examples_of_wrong[0]}"
-    return PASS, text
 
 
 def spoken(clients: list[ClientFacts]) -> str:

@@ -13,8 +13,7 @@ from mockbroker.state.brokers.numbered import numbered_brokers
 from mockbroker.state.logs.appending import append
 from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC
 from mockbroker.state.topics.topic import NO_LEADER
-from mockbroker.testing.certify.facts import WireFacts
-from mockbroker.testing.certify.following import TopicPartition
+from mockbroker.testing.certify.facts import TopicPartition, WireFacts
 from mockbroker.testing.certify.plan import CertifyPlan, layout, replication_factor
 from protocol.records import Record, build_batch, iter_batches
 

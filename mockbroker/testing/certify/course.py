@@ -13,8 +13,13 @@ from typing import TYPE_CHECKING
 
 from mockbroker.state.topics.topic import INTERNAL_TOPICS, Partition
 from mockbroker.testing.certify.clusters import OwnCluster
-from mockbroker.testing.certify.facts import AcknowledgedBatch, ClientFacts, WireFacts
-from mockbroker.testing.certify.following import PartitionReader, TopicPartition
+from mockbroker.testing.certify.facts import (
+    AcknowledgedBatch,
+    ClientFacts,
+    PartitionReader,
+    TopicPartition,
+    WireFacts,
+)
 from mockbroker.testing.certify.observer import WireObserver, consumed_topics
 from mockbroker.testing.certify.plan import CertifyPlan, UnfitClusterError
 from mockbroker.testing.certify.programs import ProgramError, WorkerProcess, filled_in
@@ -153,12 +158,12 @@ class CertifyCourse:
         """A value that changes while the program is starting, and no more once it works or hangs."""
         clients = self.facts.clients.values()
         joined = sum(client.calls["JoinGroup"] + client.calls["SyncGroup"] for client in clients)
-        reads = sum(map(len, self.observer.following.readers.values()))
+        reads = sum(len(client.readers) for client in clients)
         return len(clients), joined, reads, self.facts.produced.records
 
     async def _lag(self) -> None:
         """Have followers lag that are read from: out of range there, and -1 at the leader."""
-        followers = self.observer.following.at_followers()
+        followers = self.facts.at_followers()
         if not followers:
             self.say("nobody reads from a follower, so none of them is made to lag")
             return
@@ -220,8 +225,7 @@ class CertifyCourse:
 
     async def _outage(self) -> None:
         """Stop a rack and bring it back."""
-        groups = {client.group for client in self.facts.clients.values() if client.group}
-        rack = self.cluster.outage_rack(self.observer.following.at_followers(), groups)
+        rack = self.cluster.outage_rack(self.facts.at_followers(), self.facts.groups)
         if rack is None:
             self._skip("goes_on", "each rack has a coordinator of the program, which no proxy can have move")
             return
@@ -355,7 +359,7 @@ class CertifyCourse:
 
     def _rebalancing(self) -> bool:
         """True if fewer processes than the running ones are members of groups, or no group is stable."""
-        groups = {client.group for client in self.facts.clients.values() if client.group}
+        groups = self.facts.groups
         members = {client.rack for client in self.facts.clients.values() if client.group}
         return bool(groups) and (not self.cluster.is_settled(groups, self.facts) or not members >= self._alive())
 
@@ -368,11 +372,8 @@ class CertifyCourse:
     def _readers_in(self, rack: str) -> list[ClientFacts]:
         """The clients that have fetched from a rack's brokers: they learn that it is down by asking for metadata."""
         brokers = {broker.id for broker in self.state.liveness.brokers_in(rack)}
-        return [
-            self.facts.clients[key]
-            for key, readers in self.observer.following.readers.items()
-            if any(reader.broker in brokers for reader in readers.values())
-        ]
+        clients = self.facts.clients.values()
+        return [one for one in clients if any(reader.broker in brokers for reader in one.readers.values())]
 
     def _follower_read(self, partition: Partition) -> int | None:
         """A follower that this partition is read from, if any."""
@@ -385,7 +386,7 @@ class CertifyCourse:
         return any(reader.visited == reader.follower == broker != partition.leader for reader in readers)
 
     def _readers_of(self, partition: Partition) -> list[PartitionReader]:
-        return self.observer.following.readers_of((partition.topic.name, partition.index))
+        return self.facts.readers_of((partition.topic.name, partition.index))
 
     def _delivered_to(self, place: TopicPartition) -> int:
         """The highest offset to which a partition was delivered, over all readers."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 MAX_EXAMPLES = 3
 """Wrong calls that are quoted of each kind; the rest is counted."""
+TopicPartition = tuple[str, int]
+"""A topic's name and a partition's number."""
 
 
 @dataclass(slots=True)
@@ -45,6 +47,35 @@ class MemberSubscription(NamedTuple):
     rack: str | None
 
 
+class ExpectedFetch(NamedTuple):
+    """The next fetch expected of a partition; ``check`` is the check that it counts for.
+
+    ``broker`` is where it is to go; for ``out_of_range`` and ``follower_gone`` where it is not to go any more. Only
+    fetches that arrived after ``since`` are a reaction.
+    """
+
+    check: str
+    broker: int
+    offset: int
+    since: int
+
+
+@dataclass(slots=True)
+class PartitionReader:
+    """A client reading a partition: where it fetched last, and the follower that it was sent to.
+
+    ``refused`` is a follower that it was sent to and did not go to, as long as it is sent there and goes elsewhere;
+    ``visited`` the last that it did go to.
+    """
+
+    broker: int
+    offset: int
+    follower: int | None = None
+    expected: ExpectedFetch | None = None
+    refused: int | None = None
+    visited: int | None = None
+
+
 @dataclass(slots=True)
 class ClientFacts:
     """One client of the program, by the rack of its process and its client id.
@@ -65,7 +96,8 @@ class ClientFacts:
     fetch_racks: Counter[str] = field(default_factory=Counter)
     group: str | None = None
     subscription: MemberSubscription | None = None
-    assignment: frozenset[tuple[str, int]] = frozenset()
+    assignment: frozenset[TopicPartition] = frozenset()
+    readers: dict[TopicPartition, PartitionReader] = field(default_factory=dict)
     last_metadata: int = 0
     metadata_at: dict[int, int] = field(default_factory=dict)
     last_rebalance: int = 0
@@ -132,7 +164,7 @@ class AcknowledgedBatch(NamedTuple):
 class ProducedRecords:
     """The answers to a program's producers, by topic and partition."""
 
-    acknowledged: dict[tuple[str, int], dict[int, AcknowledgedBatch]] = field(default_factory=dict)
+    acknowledged: dict[TopicPartition, dict[int, AcknowledgedBatch]] = field(default_factory=dict)
     """By base offset."""
     records: int = 0
     idempotent_batches: int = 0
@@ -151,15 +183,10 @@ class WireFacts:
 
     racks: list[str]
     clients: dict[tuple[str, str | None], ClientFacts] = field(default_factory=dict)
-    followed: CallTally = field(default_factory=CallTally)
+    tallies: defaultdict[str, CallTally] = field(default_factory=lambda: defaultdict(CallTally))
+    """What went right and wrong, by check."""
     ignored_redirects: int = 0
-    """Every single one; in ``followed`` a reader that is sent to one replica again and again counts once."""
-    stayed: CallTally = field(default_factory=CallTally)
-    minus_one: CallTally = field(default_factory=CallTally)
-    out_of_range: CallTally = field(default_factory=CallTally)
-    follower_gone: CallTally = field(default_factory=CallTally)
-    hints: CallTally = field(default_factory=CallTally)
-    assignments: CallTally = field(default_factory=CallTally)
+    """Every single one; in the tally a reader that is sent to one replica again and again counts once."""
     traffic: Counter[CallTrafficKey] = field(default_factory=Counter)
     delivered: dict[tuple[str, str, int], OffsetRanges] = field(default_factory=dict)
     delivered_again: Counter[str] = field(default_factory=Counter)
@@ -186,3 +213,17 @@ class WireFacts:
     @property
     def producers(self) -> list[ClientFacts]:
         return [client for client in self.clients.values() if client.produce_versions]
+
+    @property
+    def groups(self) -> set[str]:
+        """The groups that the program's clients are members of."""
+        return {client.group for client in self.clients.values() if client.group}
+
+    def readers_of(self, place: TopicPartition) -> list[PartitionReader]:
+        """The readers of a partition, one for each client."""
+        return [client.readers[place] for client in self.clients.values() if place in client.readers]
+
+    def at_followers(self) -> Counter[int]:
+        """Broker -> how many partitions are read there that it only follows."""
+        readers = (reader for client in self.clients.values() for reader in client.readers.values())
+        return Counter(one.visited for one in readers if one.visited is not None and one.visited == one.follower)

@@ -6,7 +6,7 @@ it is known where the process runs, whatever the client says. Calls of other lis
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import replace
@@ -21,6 +21,7 @@ from mockbroker.core.journal.records import (
     facts_of_write,
     first_has_key,
     leader_racks_of,
+    named_rack,
     racks_of,
     response_of,
 )
@@ -28,15 +29,17 @@ from mockbroker.handlers.fetch import named_partitions
 from mockbroker.handlers.transferred import topic_facts
 from mockbroker.state.cluster import Cluster
 from mockbroker.state.topics.topic import INTERNAL_TOPICS, Partition
+from mockbroker.subjects import name_of_id, topic_name
 from mockbroker.testing.certify.facts import (
     AcknowledgedBatch,
     CallTrafficKey,
     ClientFacts,
     MemberSubscription,
     OffsetRanges,
+    TopicPartition,
     WireFacts,
 )
-from mockbroker.testing.certify.following import Following, PartitionSnapshot, TopicPartition
+from mockbroker.testing.certify.following import Following, PartitionSnapshot
 from protocol.embedded.consumer_protocol import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 from protocol.embedded.versioned import read_versioned, stated_version
 from protocol.error_codes import ErrorCode
@@ -47,16 +50,14 @@ from protocol.registry import APIS
 PRODUCE, FETCH, METADATA, OFFSET_COMMIT = 0, 1, 3, 8
 JOIN_GROUP, SYNC_GROUP = 11, 14
 CONSUMER_GROUP_HEARTBEAT, DESCRIBE_TOPIC_PARTITIONS = 68, 75
-READ = frozenset({PRODUCE, FETCH, OFFSET_COMMIT, JOIN_GROUP, SYNC_GROUP, CONSUMER_GROUP_HEARTBEAT})
-"""The APIs whose requests are looked into; the rest is counted."""
 TOPIC_ID_FETCH = 13
 FIRST_FETCH_HINT, FIRST_PRODUCE_HINT = 16, 10
 FIRST_FETCH_RACK = 11
 LENGTH_BYTES = 4
 NO_LEADER = -1
-NO_ID = bytes(16)
 
-FetchPositions = dict[TopicPartition, int]
+Taker = Callable[[ClientFacts, Outcome, int], int | None]
+"""``(client, outcome, arrived) -> record bytes``; raises ProtocolError."""
 
 
 class WireObserver:
@@ -77,6 +78,16 @@ class WireObserver:
         self.moves: dict[TopicPartition, tuple[int, int]] = {}  # a new leader, and since when
         self.replicas: dict[TopicPartition, tuple[int, ...]] = {}  # of partitions on the move; clients may know first
         self._hinted: set[tuple[str, str | None, int, TopicPartition]] = set()  # clients with a hint, by API
+        self._takers: dict[int, Taker] = {
+            PRODUCE: self._produced,
+            FETCH: self._fetched,
+            METADATA: self._looked,
+            OFFSET_COMMIT: self._committed,
+            JOIN_GROUP: self._joined,
+            SYNC_GROUP: self._assigned,
+            CONSUMER_GROUP_HEARTBEAT: self._heartbeat,
+            DESCRIBE_TOPIC_PARTITIONS: self._looked,
+        }
 
     # the path's calls
 
@@ -94,39 +105,17 @@ class WireObserver:
             return
         self._clock += 1
         arrived = self._arrived.pop(call, self._clock)
-        client = self._client(rack, call.session.client_id)
+        key = (rack, call.session.client_id)
+        client = self.facts.clients.setdefault(key, ClientFacts(*key))
         client.calls[APIS[call.api_key][1] if call.api_key in APIS else str(call.api_key)] += 1
         if call.session.software is not None:
             client.software = " ".join(call.session.software).strip() or None
             client.has_partitioner = can_partition_by_rack(call.session.software)
-        if call.api_key in (METADATA, DESCRIBE_TOPIC_PARTITIONS):
-            client.last_metadata = self._clock
-            client.metadata_at[call.session.broker.id] = arrived
-            for topic in self.cluster.topics.values():
-                client.leader_racks[topic.name] = [self._rack(one.leader) for one in topic.partitions]
-        request = None
-        if call.api_key in READ and call.body_start:
+        taker, records = self._takers.get(call.api_key), None
+        if taker is not None and call.body_start:
             with suppress(ProtocolError):
-                request = call.request
-        if call.api_key == FETCH and request is not None:
-            self._fetched(client, outcome, request, arrived)
-            return
-        if call.api_key == PRODUCE and request is not None:
-            self._produced(client, outcome, request, arrived)
-            return
-        self._count(client, outcome, LocalityFacts("other"), wire_bytes(outcome))
-        if request is None:
-            return
-        with suppress(ProtocolError):
-            if call.api_key == JOIN_GROUP:
-                self._joined(client, request, arrived)
-            elif call.api_key == SYNC_GROUP:
-                client.last_rebalance = self._clock
-                self._assigned(client, response_of(outcome))
-            elif call.api_key == CONSUMER_GROUP_HEARTBEAT:
-                self._heartbeat(client, request, response_of(outcome))
-            elif call.api_key == OFFSET_COMMIT:
-                client.group = client.group or request.group_id
+                records = taker(client, outcome, arrived)
+        self._count(client, outcome, LocalityFacts("other"), wire_bytes(outcome) - (records or 0))
 
     # called by the course of a certification
 
@@ -147,15 +136,12 @@ class WireObserver:
                 racks = racks_of(self.cluster, partition.replicas if partition is not None else ())
                 if partition is None or set(self.facts.racks) <= racks:
                     continue  # near everybody, so it says nothing
-                self.facts.assignments.note(
+                self.facts.tallies["local_assignments"].note(
                     client.rack in racks,
                     f"{topic}-{index} (replicas in {', '.join(sorted(racks))}) to the member in rack {client.rack}",
                 )
 
     # inside
-
-    def _client(self, rack: str, client_id: str | None) -> ClientFacts:
-        return self.facts.clients.setdefault((rack, client_id), ClientFacts(rack, client_id))
 
     def _partition(self, place: TopicPartition) -> Partition | None:
         topic = self.cluster.topics.get(place[0])
@@ -179,26 +165,41 @@ class WireObserver:
         broker = self.cluster.brokers.get(broker_id)
         return None if broker is None else broker.rack
 
-    # Fetch
+    def _entries(
+        self, call: Call, topics: Any, name: str, parts: str, index: str
+    ) -> Iterator[tuple[TopicPartition, Any]]:
+        for topic in topics:
+            if found := topic_name(call, topic, name):
+                for entry in getattr(topic, parts):
+                    yield (found, getattr(entry, index)), entry
 
-    def _fetched(self, client: ClientFacts, outcome: Outcome, request: Any, arrived: int) -> None:
-        call = outcome.call
+    # what each API says; the record bytes that are counted already
+
+    def _looked(self, client: ClientFacts, outcome: Outcome, arrived: int) -> None:
+        client.last_metadata = self._clock
+        client.metadata_at[outcome.call.session.broker.id] = arrived
+        for topic in self.cluster.topics.values():
+            client.leader_racks[topic.name] = [self._rack(one.leader) for one in topic.partitions]
+
+    def _fetched(self, client: ClientFacts, outcome: Outcome, arrived: int) -> int:
+        call, response = outcome.call, outcome.response
+        broker, request = call.session.broker.id, call.request
         client.fetch_versions[call.version] += 1
         told = request.rack_id if call.version >= FIRST_FETCH_RACK else ""
         client.fetch_racks[told] += 1
-        broker = call.session.broker.id
-        positions = self._positions(call, request)
-        response = outcome.response
-        if response is None or response.error_code:
-            self._count(client, outcome, LocalityFacts("consume", whole=False), wire_bytes(outcome))
-            for place, offset in positions.items():
-                self.following.asked(client, place, broker, offset, arrived)
-            return
-        entries = dict(self._entries(response.responses, "topic", "partitions", "partition_index"))
-        for place, offset in positions.items():
-            self.facts.consumed_topics.add(place[0])
-            self._went_to_leader(client, FETCH, place, broker, arrived)
+        has_failed = response is None or response.error_code
+        topics = [] if has_failed else response.responses
+        entries, total = dict(self._entries(call, topics, "topic", "partitions", "partition_index")), 0
+        for one in call.wanted or named_partitions(request, call.version >= TOPIC_ID_FETCH):
+            name = one.topic if isinstance(one.topic, str) else name_of_id(call, one.topic)
+            if not name:
+                continue
+            place, offset = (name, one.index), one.fetch_offset
             reader = self.following.asked(client, place, broker, offset, arrived)
+            if has_failed:
+                continue
+            self.facts.consumed_topics.add(name)
+            self._went_to_leader(client, FETCH, place, broker, arrived)
             entry = entries.get(place)
             if entry is None:
                 self.following.answered(place, reader, 0, NO_LEADER, self._clock)
@@ -208,85 +209,51 @@ class WireObserver:
                 self._hinted.add((client.rack, client.client_id, FETCH, place))
             if entry.records:
                 self._deliver(client, place, offset, bytes(entry.records))  # a broker's may be in pieces
-        self._count_fetch(client, outcome, told, entries)
-
-    def _positions(self, call: Call, request: Any) -> FetchPositions:
-        """The offset of each partition that a Fetch reads, including those of its session."""
-        wanted = call.wanted or named_partitions(request, call.version >= TOPIC_ID_FETCH)
-        found = {}
-        for one in wanted:
-            named = ("", one.topic) if isinstance(one.topic, bytes) else (one.topic, NO_ID)
-            if name := topic_facts(self.cluster, *named)[0]:
-                found[name, one.index] = one.fetch_offset
-        return found
-
-    def _entries(self, topics: Any, name: str, parts: str, index: str) -> Iterator[tuple[TopicPartition, Any]]:
-        for topic in topics:
-            if found := topic_facts(self.cluster, getattr(topic, name), topic.topic_id)[0]:
-                for entry in getattr(topic, parts):
-                    yield (found, getattr(entry, index)), entry
+                self._count_read(client, outcome, place, told, len(entry.records))
+                total += len(entry.records)
+        return total
 
     def _deliver(self, client: ClientFacts, place: TopicPartition, offset: int, records: bytes) -> None:
         """Record the offsets that a reader received from its position on."""
-        first = end = -1
-        for header in iter_batches(records):
-            if first < 0:
-                first = max(offset, header.base_offset)
-            end = header.last_offset + 1
-        if first < 0 or end <= first:
+        headers = list(iter_batches(records))
+        if not headers or headers[-1].last_offset < offset:
             return
         reader = client.group if client.group is not None else f"rack {client.rack}"
         ranges = self.facts.delivered.setdefault((reader, *place), OffsetRanges())
-        again = ranges.add(first, end)
-        if again:
-            self.facts.delivered_again[reader] += again
+        first, end = max(offset, headers[0].base_offset), headers[-1].last_offset + 1
+        self.facts.delivered_again[reader] += ranges.add(first, end)
 
-    def _count_fetch(
-        self, client: ClientFacts, outcome: Outcome, told: str, entries: dict[TopicPartition, Any]
-    ) -> None:
-        """Each partition's record batches by their own reason; the rest of the frames is other."""
-        version = outcome.call.version
-        left = wire_bytes(outcome)
-        for place, entry in entries.items():
-            size = len(entry.records or b"")
-            if size:
-                partition = self._partition(place)
-                in_sync = None if partition is None else tuple(self._in_sync(partition))
-                known = facts_of_read(FETCH, in_sync, self.cluster, client.rack, redirected=False)
-                if told:
-                    known |= {"told_rack": told, "told_in": "request"}
-                self._count(client, outcome, LocalityFacts("consume", api_version=version, **known), size)
-                left -= size
-        self._count(client, outcome, LocalityFacts("other"), left)
+    def _count_read(self, client: ClientFacts, outcome: Outcome, place: TopicPartition, told: str, size: int) -> None:
+        partition = self._partition(place)
+        in_sync = None if partition is None else tuple(self._in_sync(partition))
+        known = facts_of_read(FETCH, in_sync, self.cluster, client.rack, redirected=False)
+        if told:
+            known |= {"told_rack": told, "told_in": "request"}
+        self._count(client, outcome, LocalityFacts("consume", api_version=outcome.call.version, **known), size)
 
-    # Produce
-
-    def _produced(self, client: ClientFacts, outcome: Outcome, request: Any, arrived: int) -> None:
-        call = outcome.call
+    def _produced(self, client: ClientFacts, outcome: Outcome, arrived: int) -> int:
+        call, total = outcome.call, 0
         client.produce_versions[call.version] += 1
         answered = [] if outcome.response is None else outcome.response.responses
-        answers = dict(self._entries(answered, "name", "partition_responses", "index"))
-        left = wire_bytes(outcome)
-        broker = call.session.broker
-        for place, part in self._entries(request.topic_data, "name", "partition_data", "index"):
+        answers = dict(self._entries(call, answered, "name", "partition_responses", "index"))
+        for place, part in self._entries(call, call.request.topic_data, "name", "partition_data", "index"):
             self.facts.produced_topics.add(place[0])
-            self._went_to_leader(client, PRODUCE, place, broker.id, arrived)
-            entry = answers.get(place)
+            self._went_to_leader(client, PRODUCE, place, call.session.broker.id, arrived)
+            entry, records = answers.get(place), bytes(part.records or b"")
             if entry is not None and entry.error_code == ErrorCode.NONE:
-                self._acknowledge(place, entry.base_offset, part.records or b"")
+                self._acknowledge(place, entry.base_offset, records)
             elif entry is not None and entry.current_leader.leader_id != NO_LEADER:
                 self._hinted.add((client.rack, client.client_id, PRODUCE, place))
-            size = len(part.records or b"")
-            keyed = first_has_key(bytes(part.records or b""))
+            keyed = first_has_key(records)
             if keyed is False:
                 self._chose(client, place)
             partition = self._partition(place)
             isr = None if partition is None else partition.isr
             known = facts_of_write(isr, leader_racks_of(self.cluster, place[0]), client.rack, keyed)
             facts = LocalityFacts("produce", has_partitioner=client.has_partitioner, **known)
-            self._count(client, outcome, facts, size)
-            left -= size
-        self._count(client, outcome, LocalityFacts("other"), left)
+            self._count(client, outcome, facts, len(records))
+            total += len(records)
+        return total
 
     def _chose(self, client: ClientFacts, place: TopicPartition) -> None:
         """Note a partition for records without keys, by the leaders in the client's last metadata, or by now."""
@@ -330,31 +297,26 @@ class WireObserver:
         asked = move[1] < client.last_metadata < arrived
         how = "after an answer to Metadata" if asked else "without waiting for Metadata"
         name = "Produce" if api_key == PRODUCE else "Fetch"
-        self.facts.hints.note(
+        self.facts.tallies["leader_hints"].note(
             not asked, f"{place[0]}-{place[1]}, client in rack {client.rack}: {name} went to new leader {broker} {how}"
         )
 
-    # groups
+    def _committed(self, client: ClientFacts, outcome: Outcome, _: int) -> None:
+        client.group = client.group or outcome.call.request.group_id
 
-    def _joined(self, client: ClientFacts, request: Any, arrived: int) -> None:
+    def _joined(self, client: ClientFacts, outcome: Outcome, arrived: int) -> None:
+        request = outcome.call.request
         client.last_rebalance = max(client.last_rebalance, arrived)
         if request.protocol_type != "consumer":
             return
-        client.group = request.group_id
-        for protocol in request.protocols:
-            data = bytes(protocol.metadata)
-            try:
-                version = stated_version(ConsumerProtocolSubscription, data)
-            except ProtocolError:
-                continue
-            try:
-                rack = read_versioned(ConsumerProtocolSubscription, data).rack_id or None
-            except ProtocolError:  # kafka-go says version 1 and leaves out what that adds
-                rack = None
-            if client.subscription is None or rack or version > client.subscription.version:
-                client.subscription = MemberSubscription(version, rack)
+        client.group, rack = request.group_id, named_rack(outcome.call)
+        version = max(stated_version(ConsumerProtocolSubscription, bytes(one.metadata)) for one in request.protocols)
+        if client.subscription is None or rack or version > client.subscription.version:
+            client.subscription = MemberSubscription(version, rack or None)
 
-    def _assigned(self, client: ClientFacts, response: Any) -> None:
+    def _assigned(self, client: ClientFacts, outcome: Outcome, _: int) -> None:
+        client.last_rebalance = self._clock
+        response = response_of(outcome)
         if response is None or response.error_code or not response.assignment:
             return
         found = read_versioned(ConsumerProtocolAssignment, bytes(response.assignment))
@@ -362,16 +324,17 @@ class WireObserver:
             (topic.topic, index) for topic in found.assigned_partitions for index in topic.partitions
         )
 
-    def _heartbeat(self, client: ClientFacts, request: Any, response: Any) -> None:
+    def _heartbeat(self, client: ClientFacts, outcome: Outcome, _: int) -> None:
+        request, response = outcome.call.request, response_of(outcome)
         client.group = request.group_id
         if request.rack_id is not None or client.subscription is None:
             client.subscription = MemberSubscription(-1, request.rack_id or None)
         if response is not None and not response.error_code and response.assignment is not None:
             client.last_rebalance = self._clock
             client.assignment = frozenset(
-                (topic.name, index)
+                (name, index)
                 for one in response.assignment.topic_partitions
-                if (topic := self.cluster.topic_by_id.get(one.topic_id)) is not None
+                if (name := name_of_id(outcome.call, one.topic_id)) is not None
                 for index in one.partitions
             )
 

@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from mockbroker.call import Call, Outcome
     from mockbroker.core.faults.faults import FaultHandle
     from mockbroker.proxy.path import ProxyPath
-    from mockbroker.testing.certify.facts import WireFacts
-    from mockbroker.testing.certify.following import TopicPartition
+    from mockbroker.testing.certify.facts import TopicPartition, WireFacts
     from protocol.records.batches import BatchHeader
 
 SELECTOR = "replica.selector.class"

@@ -21,7 +21,7 @@ from protocol.records import iter_batches
 
 if TYPE_CHECKING:
     from mockbroker.proxy.mirror import BrokerAddress
-    from mockbroker.testing.certify.following import TopicPartition
+    from mockbroker.testing.certify.facts import TopicPartition
     from protocol.records.batches import BatchHeader
 
 CLIENT_ID = "kafka-rack certify"

@@ -80,7 +80,7 @@ def test_a_member_must_say_its_own_rack():
 def test_one_redirect_in_four_may_be_let_pass(right, wrong, expected):
     facts = facts_of(consumer("a", "a"))
     for number in range(right + wrong):
-        facts.followed.note(number < right, "as seen")
+        facts.tallies["preferred_replica"].note(number < right, "as seen")
     assert verdict(facts, "preferred_replica") == expected
 
 

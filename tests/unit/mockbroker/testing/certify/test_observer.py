@@ -72,7 +72,7 @@ def test_records_that_a_follower_serves_count_as_delivered_to_the_racks_process(
     fetch(sim, "b", broker=1)
     fetch(sim, "b", broker=1, offset=5)
     assert observer.facts.delivered["rack b", TOPIC, 0].spans == [(0, 5)]
-    assert (observer.facts.followed.right, observer.facts.stayed.right) == (1, 1)
+    assert (observer.facts.tallies["preferred_replica"].right, observer.facts.tallies["stays"].right) == (1, 1)
     assert consumed_topics(observer.facts) == [TOPIC]
 
 
@@ -132,7 +132,7 @@ def test_a_new_leader_is_reached_by_the_hint_or_after_metadata(sim, observer, as
     if asks_first:
         sim.ask(MetadataRequest(topics=None), broker=2, listener_rack="a")
     produce(sim, broker=1, rack="a")
-    assert (observer.facts.hints.right, observer.facts.hints.wrong) == counted
+    assert (observer.facts.tallies["leader_hints"].right, observer.facts.tallies["leader_hints"].wrong) == counted
 
 
 def test_a_version_without_hints_reaches_a_new_leader_unseen(sim, observer):
@@ -140,7 +140,7 @@ def test_a_version_without_hints_reaches_a_new_leader_unseen(sim, observer):
     sim.cluster.replication_control.reassign(TOPIC, 0, [1, 0])
     produce(sim, broker=0, rack="a", version=9)
     produce(sim, broker=1, rack="a", version=9)
-    assert observer.facts.hints.seen == 0
+    assert observer.facts.tallies["leader_hints"].seen == 0
 
 
 SUBSCRIPTION = write_versioned(ConsumerProtocolSubscription(topics=[TOPIC], rack_id="b"), 3)
