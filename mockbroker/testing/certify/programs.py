@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import re
 import signal
+import subprocess
 from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from threading import Thread
 from typing import Self
 from uuid import uuid4
 
+from mockbroker.testing.clients.process import until
+
+MARK = "KAFKA_RACK_CERTIFY_PROCESS"
 LAST_LINES = 40
 LINE_BYTES = 1 << 16
 END_QUIET_S = 10.0
@@ -28,47 +32,33 @@ class ProgramError(Exception):
 
 
 class WorkerProcess:
-    """One process. ``last_lines`` is the end of what it wrote, standard output and standard error together."""
+    """One process. ``last_lines`` is the end of what it wrote, standard output and standard error together.
+
+    Raises: ProgramError: it cannot be started.
+    """
 
     def __init__(self, rack: str, command: Sequence[str], environment: dict[str, str]) -> None:
-        self.rack, self.command, self.environment = rack, list(command), environment
+        self.rack = rack
         self.last_lines: deque[str] = deque(maxlen=LAST_LINES)
         self.was_told_to_end = False
-        self._process: asyncio.subprocess.Process | None = None
-        self._reader: asyncio.Task[None] | None = None
-        self._output: asyncio.ReadTransport | None = None
-        self._stdin = -1
-        self._mark = f"KAFKA_RACK_CERTIFY_PROCESS={uuid4()}"
-
-    async def __aenter__(self) -> Self:
-        """Start it. Raises ProgramError."""
-        # Pipes of our own: asyncio waits for its own ones until all that hold them have ended.
-        reading, writing = os.pipe()
-        stdin, self._stdin = os.pipe()  # never written to, but open: some programs end when it does
-        name, _, value = self._mark.partition("=")
+        self._mark = uuid4().hex
         try:
-            self._process = await asyncio.create_subprocess_exec(
-                *self.command,
-                env={**os.environ, **self.environment, name: value},
-                stdin=stdin,
-                stdout=writing,
-                stderr=writing,
+            self._process = subprocess.Popen(  # noqa: S603 - the user's own program
+                command,
+                env={**os.environ, **environment, MARK: self._mark},
+                stdin=subprocess.PIPE,  # never written to, but open: some programs end when it does
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
+        except FileNotFoundError:
+            raise ProgramError(f"program not found: {command[0]}") from None
         except OSError as error:
-            os.close(reading)
-            os.close(self._stdin)
-            if isinstance(error, FileNotFoundError):
-                raise ProgramError(f"program not found: {self.command[0]}") from None
-            raise ProgramError(f"{self.command[0]}: cannot be started: {error.strerror or error}") from None
-        finally:
-            os.close(stdin)
-            os.close(writing)
-        stream = asyncio.StreamReader()
-        self._output, _ = await asyncio.get_running_loop().connect_read_pipe(
-            lambda: asyncio.StreamReaderProtocol(stream), os.fdopen(reading, "rb", buffering=0)
-        )
-        self._reader = asyncio.create_task(self._read(stream))
+            raise ProgramError(f"{command[0]}: cannot be started: {error.strerror or error}") from None
+        self._reader = Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -77,7 +67,7 @@ class WorkerProcess:
     @property
     def exit_code(self) -> int | None:
         """None while it runs; below 0 for a signal."""
-        return None if self._process is None else self._process.returncode
+        return self._process.poll()
 
     @property
     def failed(self) -> bool:
@@ -91,47 +81,36 @@ class WorkerProcess:
 
     async def end(self, quiet_s: float = END_QUIET_S) -> None:
         """Ask it to end and wait; kill what has not ended after ``quiet_s`` seconds."""
-        if self._process is None:
-            return
-        if self._process.returncode is None:
+        if self.exit_code is None:
             if not self.was_told_to_end:
                 self.interrupt()
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._process.wait(), quiet_s)
+            await until(lambda: self.exit_code is not None, lambda: None, quiet_s)
         self._signal(signal.SIGKILL)  # also what it left behind in its group
         kill_marked(self._mark)
-        await self._process.wait()
-        if self._reader is not None and self._output is not None:
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._reader, LAST_WORDS_S)
-            self._output.close()
-            self._output = None
-            os.close(self._stdin)
+        await until(lambda: self.exit_code is not None, lambda: None)
+        if await until(lambda: not self._reader.is_alive(), lambda: None, LAST_WORDS_S):
+            with self._process:  # its end closes the pipes
+                pass
 
     def said(self, lines: int = 10) -> str:
         """Its last lines."""
         return "\n".join(list(self.last_lines)[-lines:])
 
     def _signal(self, number: int) -> None:
-        assert self._process is not None
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, number)
 
-    async def _read(self, stream: asyncio.StreamReader) -> None:
-        line = b""
-        while data := await stream.read(LINE_BYTES):
-            *whole, line = (line + data).split(b"\n")
-            line = line[-LINE_BYTES:]
-            self.last_lines.extend(one.decode(errors="replace").rstrip() for one in whole)
-        if line:
-            self.last_lines.append(line.decode(errors="replace"))
+    def _read(self) -> None:
+        assert self._process.stdout is not None
+        while line := self._process.stdout.readline(LINE_BYTES):
+            self.last_lines.append(line.decode(errors="replace").rstrip())
 
 
 def kill_marked(mark: str) -> None:
-    """Kill the processes that have this in their environment: those that left the group. Linux alone shows them."""
+    """Kill the processes with this mark in their environment: those that left the group. Linux alone shows them."""
     for path in Path("/proc").glob("[0-9]*/environ"):
         with suppress(OSError):
-            if mark.encode() in path.read_bytes().split(b"\0"):
+            if f"{MARK}={mark}".encode() in path.read_bytes().split(b"\0"):
                 os.kill(int(path.parent.name), signal.SIGKILL)
 
 
