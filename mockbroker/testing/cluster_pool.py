@@ -5,9 +5,10 @@ A proxy before a real cluster is shared by the tests that have the same options.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import pytest
@@ -16,7 +17,6 @@ from mockbroker.adapters.options import ClusterOptions, check_names
 from mockbroker.testing.marker import (
     CLUSTER_ARGUMENTS,
     Marked,
-    MarkerError,
     ProxyOptions,
     cluster_options,
     marked,
@@ -38,7 +38,6 @@ USED = pytest.StashKey["list[UsedCluster]"]()
 SUMMARY = "kafka-rack: summary of the cluster"
 INSIDE = frozenset({"mockbroker", "asyncio", "concurrent"})
 FACTORY = "kafka_cluster_factory"
-K = TypeVar("K")
 V = TypeVar("V")
 NO_CLUSTER = (
     "kafka_proxy: expected to be told of a real cluster, by --kafka-proxy-bootstrap HOST:PORT, "
@@ -65,60 +64,38 @@ class UsedCluster:
         return [handle for handle in self.cluster.faults.never_fired() if handle not in others]
 
 
-@dataclass(slots=True, eq=False)
 class ClusterPool:
-    """All clusters of one process of the run; it is a plugin of its own, for what is to be done around each test.
+    """All clusters of one process of the run; it is a plugin of its own, for what is to be done around each test."""
 
-    ``factory`` makes clusters beside ``kafka_cluster``.
-    """
-
-    factory: ClusterFactory = field(init=False)
-    _thread: LoopThread | None = None
-    _seeded: dict[tuple[str, Seed | None], BlockingMockCluster | Exception] = field(default_factory=dict)
-    _shared: dict[tuple[str, Seed | None, str], BlockingMockCluster] = field(default_factory=dict)
-    _proxies: dict[str, BlockingKafkaProxy | Exception] = field(default_factory=dict)
-    _made: list[BlockingMockCluster] = field(default_factory=list)  # all others are forks of these
-    _long_lived: dict[BlockingMockCluster, None] = field(default_factory=dict)  # made by fixtures, with the factory
-    _item: pytest.Item | None = None
-    _fixtures: list[pytest.FixtureRequest] = field(default_factory=list)  # those that are being set up
-
-    def __post_init__(self) -> None:
-        self.factory = ClusterFactory(self)
+    def __init__(self) -> None:
+        self._stack = ExitStack()  # clusters, of which all others are forks, proxies, and their thread
+        self._made: dict[Hashable, Any] = {}
+        self._long_lived: dict[BlockingMockCluster, None] = {}  # made by fixtures, with the factory
+        self._owners: list[pytest.Item | pytest.FixtureRequest] = []  # the test, and fixtures that are being set up
 
     def close(self) -> None:
         """End all proxies and clusters."""
-        for running in [*self._proxies.values(), *self._made]:
-            if not isinstance(running, Exception):
-                running.close()
-        self._proxies.clear()
-        self._made.clear()
-        self._seeded.clear()
-        self._shared.clear()
-        if self._thread is not None:
-            self._thread.end()
-            self._thread = None
+        self._stack.close()
 
+    @cached_property
     def thread(self) -> LoopThread:
         """The thread in which all of them run."""
         from mockbroker.adapters.blocking import LoopThread
 
-        if self._thread is None:
-            self._thread = LoopThread()
-        return self._thread
+        thread = LoopThread()
+        self._stack.callback(thread.end)
+        return thread
 
     # clusters
 
     def proxy_for(self, item: pytest.Item, upstream: UpstreamSettings | str | None) -> BlockingKafkaProxy:
         """The proxy that a test has by its markers: nothing goes wrong there yet, and nobody has called."""
-        try:
-            options = proxy_marked(item)
-        except MarkerError as error:
-            pytest.fail(str(error), pytrace=False)
+        options = proxy_marked(item)
         wanted = options.bootstrap or upstream
         if not wanted:
             pytest.fail(NO_CLUSTER, pytrace=False)
         try:
-            proxy = made_once(self._proxies, repr((wanted, options)), lambda: self._make_proxy(wanted, options))
+            proxy = self._once(repr((wanted, options)), lambda: self._make_proxy(wanted, options))
         except Exception as error:  # noqa: BLE001 - a failure in one line
             pytest.fail(f"kafka_proxy: {error}", pytrace=False)
         proxy.journal.clear()
@@ -132,86 +109,92 @@ class ClusterPool:
         from mockbroker.proxy.adapters.server import KafkaProxy
 
         proxy = KafkaProxy(upstream, racks=options.racks, listener_per_rack=options.listener_per_rack)
-        return BlockingKafkaProxy(proxy, self.thread())
+        return self._stack.enter_context(BlockingKafkaProxy(proxy, self.thread))
 
     def cluster_for(self, item: pytest.Item, seed: Seed | None) -> BlockingMockCluster:
         """The cluster that a test has by its markers."""
-        asked = marked_or_failed(item)
-        if asked.scope == "function":
-            with failing_in_a_sentence(asked):
+        asked = marked(item)
+        with failing_in_a_sentence(asked):
+            if asked.scope == "function":
                 cluster = self.seeded(asked.cluster, seed).fork()
-            item.addfinalizer(cluster.close)
-        else:
-            cluster = self._shared_cluster(item, asked, seed)
-            item.addfinalizer(cluster.faults.clear)
+                item.addfinalizer(cluster.close)
+            else:
+                cluster = self._shared_cluster(item, asked, seed)
+                item.addfinalizer(cluster.faults.clear)
         item.stash.setdefault(USED, []).append(UsedCluster(cluster))
         return cluster
 
     def _shared_cluster(self, item: pytest.Item, asked: Marked, seed: Seed | None) -> BlockingMockCluster:
-        files = [node for node in item.listchain() if isinstance(node, pytest.File)]
-        file = files[-1] if files and asked.scope == "module" else None
-        owner: pytest.Collector = item.session if file is None else file
-        key = (asked.cluster.key(), seed, owner.nodeid)
-        cluster = self._shared.get(key)
-        if cluster is None:
-            with failing_in_a_sentence(asked):
-                cluster = self._shared[key] = self.seeded(asked.cluster, seed).fork()
+        files = [node for node in item.listchain() if isinstance(node, pytest.File) and asked.scope == "module"]
+        file = files[-1] if files else None
+        key = (asked.cluster.key(), seed, item.session.nodeid if file is None else file.nodeid)
+
+        def make() -> BlockingMockCluster:
+            cluster = self.seeded(asked.cluster, seed).fork()
             if file is not None:
-                file.addfinalizer(lambda: self._shared.pop(key).close())
+                file.addfinalizer(lambda: self._made.pop(key).close())
+            return cluster
+
+        cluster = self._once(key, make)
         cluster.journal.clear()
         return cluster
 
     def seeded(self, options: ClusterOptions, seed: Seed | None) -> BlockingMockCluster:
         """The cluster that others with these options are forks of. Raises what its seed raised, each time."""
-        return made_once(self._seeded, (options.key(), seed), lambda: self._make(options, seed))
+        return self._once((options.key(), seed), lambda: self._make(options, seed))
 
     def _make(self, options: ClusterOptions, seed: Seed | None) -> BlockingMockCluster:
         from mockbroker.adapters.blocking import BlockingMockCluster
         from mockbroker.adapters.server import MockCluster
 
-        cluster = BlockingMockCluster(MockCluster.of(options), self.thread())
-        self._made.append(cluster)
+        cluster = self._stack.enter_context(BlockingMockCluster(MockCluster.of(options), self.thread))
         if seed is None:
             return cluster
         run_seed(seed, cluster)
         return cluster.fork()  # which clients of the seed do not know
 
-    def make(self, options: ClusterOptions) -> BlockingMockCluster:
-        """A cluster for the factory, which ends with the fixture that is being set up, or with the test."""
-        cluster = self.seeded(options, None).fork()
-        if self._fixtures:
-            owner = self._fixtures[-1]
-            owner.addfinalizer(lambda: self._end(cluster))
-            if owner.scope != "function":
-                self._long_lived[cluster] = None
-                return cluster
-        elif self._item is not None:
-            self._item.addfinalizer(cluster.close)
-        if self._item is not None:
-            self._item.stash.setdefault(USED, []).append(UsedCluster(cluster))
-        return cluster
+    def _once(self, key: Hashable, make: Callable[[], V]) -> V:
+        """The result of ``make``, which is called once for a key. Raises what it raised, each time."""
+        if key not in self._made:
+            try:
+                self._made[key] = make()
+            except Exception as error:  # noqa: BLE001 - for all tests that ask for it
+                self._made[key] = error
+        found: V | Exception = self._made[key]
+        if isinstance(found, Exception):
+            raise found
+        return found
 
-    def _end(self, cluster: BlockingMockCluster) -> None:
-        self._long_lived.pop(cluster, None)
-        cluster.close()
+    def make(self, **options: Any) -> BlockingMockCluster:
+        """Make a cluster beside ``kafka_cluster``; it ends with the fixture that is being set up, or with the test.
+
+        Raises TypeError, ValueError, ApiError: what cannot be, in a sentence.
+        """
+        check_names(FACTORY, options, CLUSTER_ARGUMENTS)
+        cluster = self.seeded(cluster_options(options), None).fork()
+        owner = self._owners[-1]
+        owner.addfinalizer(cluster.close)
+        if isinstance(owner, pytest.FixtureRequest) and owner.scope != "function":
+            self._long_lived[cluster] = None
+            owner.addfinalizer(lambda: self._long_lived.pop(cluster))
+        else:
+            node: pytest.Item = owner.node if isinstance(owner, pytest.FixtureRequest) else owner
+            node.stash.setdefault(USED, []).append(UsedCluster(cluster))
+        return cluster
 
     # around each test
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
         """Remember whose clusters are made now."""
-        self._item = item
+        self._owners = [item]
 
     @pytest.hookimpl(hookwrapper=True)
-    def pytest_fixture_setup(
-        self,
-        fixturedef: Any,
-        request: pytest.FixtureRequest,
-    ) -> Iterator[None]:
+    def pytest_fixture_setup(self, fixturedef: Any, request: pytest.FixtureRequest) -> Iterator[None]:
         """Remember which fixture makes clusters now."""
-        self._fixtures.append(request)
+        self._owners.append(request)
         yield
-        self._fixtures.pop()
+        self._owners.pop()
 
     @pytest.hookimpl(hookwrapper=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Iterator[None]:
@@ -225,15 +208,11 @@ class ClusterPool:
             end_at_the_test(*outcome.excinfo[1:])
             return
         unfired = [handle for one in used for handle in one.unfired()]
-        if unfired and marked_or_failed(item).unfired_faults != "allow":
+        if unfired and marked(item).unfired_faults != "allow":
             outcome.force_exception(pytest.fail.Exception(unfired_in_words(unfired), pytrace=False))
 
     @pytest.hookimpl(hookwrapper=True)
-    def pytest_runtest_makereport(
-        self,
-        item: pytest.Item,
-        call: pytest.CallInfo[None],
-    ) -> Iterator[None]:
+    def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
         """Add a summary of the clusters to the report of a test that failed."""
         outcome: Any = yield
         report: pytest.TestReport = outcome.get_result()
@@ -247,31 +226,6 @@ class ClusterPool:
             report.sections.append((SUMMARY, summary_of(one.cluster, one.mark)))
 
 
-@dataclass(slots=True, eq=False)
-class ClusterFactory:
-    """``factory(brokers=6, racks="a,b", ...)`` makes a cluster, with what the marker takes for it."""
-
-    _pool: ClusterPool
-
-    def __call__(self, **options: Any) -> BlockingMockCluster:
-        """A cluster of its own. Raises TypeError, ValueError, ApiError: what cannot be, in a sentence."""
-        check_names(FACTORY, options, CLUSTER_ARGUMENTS)
-        return self._pool.make(cluster_options(options))
-
-
-def made_once(made: dict[K, V | Exception], key: K, make: Callable[[], V]) -> V:
-    """The result of ``make``, which is called once for a key. Raises what it raised, each time."""
-    if key not in made:
-        try:
-            made[key] = make()
-        except Exception as error:  # noqa: BLE001 - for all tests that ask for it
-            made[key] = error
-    found = made[key]
-    if isinstance(found, Exception):
-        raise found
-    return found
-
-
 def put_right(proxy: BlockingKafkaProxy) -> None:
     """Take back what a test has had go wrong."""
     proxy.faults.clear()
@@ -279,14 +233,6 @@ def put_right(proxy: BlockingKafkaProxy) -> None:
         lambda running: [one.id for one in running.state.brokers.values() if not one.is_running]
     ):
         proxy.start_broker(broker_id)
-
-
-def marked_or_failed(item: pytest.Item) -> Marked:
-    """The settings in a test's markers; a wrong one fails the test, if it was not found when tests were collected."""
-    try:
-        return marked(item)
-    except MarkerError as error:
-        pytest.fail(str(error), pytrace=False)
 
 
 @contextmanager

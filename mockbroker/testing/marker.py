@@ -13,11 +13,11 @@ from mockbroker.adapters.options import (
     rack_names,
     topic_arguments,
 )
+from mockbroker.testing.pytest_plugin import MARKER, PROXY_MARKER
 
 if TYPE_CHECKING:
     import pytest
 
-MARKER, PROXY_MARKER = "kafka", "kafka_proxy"
 SCOPES = ("function", "module", "session")
 UNFIRED_FAULTS = ("fail", "allow")
 NOT_FOR_TESTS = frozenset(
@@ -31,10 +31,6 @@ NOT_FOR_TESTS = frozenset(
 CLUSTER_ARGUMENTS = tuple(option.name for option in fields(ClusterOptions) if option.name not in NOT_FOR_TESTS)
 MARKER_ARGUMENTS = (*CLUSTER_ARGUMENTS, "scope", "unfired_faults", "topic")
 PROXY_ARGUMENTS = ("bootstrap", "racks", "listener_per_rack")
-
-
-class MarkerError(TypeError):
-    """An unknown argument, or a value that it cannot have; the text says what is valid."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,21 +53,18 @@ class ProxyOptions:
 
 
 def marked(item: pytest.Item) -> Marked:
-    """The arguments of a test's markers; the nearest marker wins, argument by argument. Raises MarkerError."""
+    """The arguments of a test's markers; the nearest wins, argument by argument. Raises TypeError, ValueError."""
     given = arguments_of(item, MARKER, MARKER_ARGUMENTS, "brokers=3")
     of_marker = {name: given.pop(name) for name in ("scope", "unfired_faults", "topic") if name in given}
     checked_choice("scope", of_marker.get("scope", SCOPES[0]), SCOPES)
     checked_choice("unfired_faults", of_marker.get("unfired_faults", UNFIRED_FAULTS[0]), UNFIRED_FAULTS)
-    try:
-        if "topic" in of_marker:
-            of_marker["topic"] = topic_arguments("topic", of_marker["topic"])
-        return Marked(cluster_options(given), **of_marker)
-    except (TypeError, ValueError) as error:
-        raise MarkerError(str(error)) from None
+    if "topic" in of_marker:
+        of_marker["topic"] = topic_arguments("topic", of_marker["topic"])
+    return Marked(cluster_options(given), **of_marker)
 
 
 def proxy_marked(item: pytest.Item) -> ProxyOptions:
-    """The proxy's options by a test's markers. Raises MarkerError."""
+    """The proxy's options by a test's markers. Raises TypeError, ValueError."""
     import msgspec
 
     from mockbroker.adapters.client_properties.bootstrap import servers_in
@@ -82,24 +75,20 @@ def proxy_marked(item: pytest.Item) -> ProxyOptions:
         if options.bootstrap is not None:
             servers_in(options.bootstrap)
     except (ValueError, msgspec.ValidationError) as error:
-        raise MarkerError(f"@pytest.mark.{PROXY_MARKER}: {error}") from None
+        raise ValueError(f"@pytest.mark.{PROXY_MARKER}: {error}") from None
     return options
 
 
 def arguments_of(item: pytest.Item, marker: str, names: tuple[str, ...], example: str) -> dict[str, Any]:
-    """The arguments of a test's markers of a name; the nearest wins. Raises MarkerError."""
+    """The arguments of a test's markers of a name; the nearest wins. Raises TypeError, ValueError."""
     given: dict[str, Any] = {}
     for mark in item.iter_markers(marker):
         if mark.args:
-            raise MarkerError(
+            raise TypeError(
                 f"@pytest.mark.{marker} takes its arguments by name, such as {example}; got {mark.args[0]!r}"
             )
-        try:
-            check_names(f"@pytest.mark.{marker}", mark.kwargs, names)
-        except TypeError as error:
-            raise MarkerError(str(error)) from None
-        for name, value in mark.kwargs.items():
-            given.setdefault(name, value)
+        check_names(f"@pytest.mark.{marker}", mark.kwargs, names)
+        given = {**mark.kwargs, **given}
     return given
 
 
@@ -111,4 +100,4 @@ def cluster_options(given: Mapping[str, Any]) -> ClusterOptions:
 
 def checked_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
     if value not in choices:
-        raise MarkerError(f"{name}: expected {' or '.join(map(repr, choices))}, got {value!r}")
+        raise ValueError(f"{name}: expected {' or '.join(map(repr, choices))}, got {value!r}")

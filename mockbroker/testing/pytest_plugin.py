@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from mockbroker.core.journal import Journal
     from mockbroker.proxy.adapters.blocking import BlockingKafkaProxy
     from mockbroker.proxy.adapters.upstream import UpstreamSettings
-    from mockbroker.testing.cluster_pool import ClusterFactory, ClusterPool
+    from mockbroker.testing.cluster_pool import ClusterPool
     from mockbroker.testing.topic_names import KafkaTopic
 
 MARKER, PROXY_MARKER = "kafka", "kafka_proxy"
@@ -68,7 +68,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     asking = [item for item in items if not FIXTURES.isdisjoint(getattr(item, "fixturenames", ()))]
     if not asking:
         return
-    from mockbroker.testing.marker import MarkerError, marked, proxy_marked
+    from mockbroker.testing.marker import marked, proxy_marked
 
     wrong = []
     for item in asking:
@@ -76,7 +76,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             marked(item)
             if "kafka_proxy" in getattr(item, "fixturenames", ()):
                 proxy_marked(item)
-        except MarkerError as error:
+        except (TypeError, ValueError) as error:
             wrong.append(f"{item.nodeid}: {error}")
     if wrong:
         raise pytest.UsageError("\n".join(wrong))
@@ -122,12 +122,12 @@ def kafka_cluster(
 
 
 @pytest.fixture(scope="session")
-def kafka_cluster_factory(_kafka_cluster_pool: ClusterPool) -> ClusterFactory:
+def kafka_cluster_factory(_kafka_cluster_pool: ClusterPool) -> Callable[..., BlockingMockCluster]:
     """Start further clusters: ``kafka_cluster_factory(brokers=6, racks="a,b")`` takes the marker's arguments.
 
     They close with the fixture that made them, or at the end of the test.
     """
-    return _kafka_cluster_pool.factory
+    return _kafka_cluster_pool.make
 
 
 @pytest.fixture(scope="session")
