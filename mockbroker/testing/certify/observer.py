@@ -26,7 +26,6 @@ from mockbroker.core.journal.records import (
     response_of,
 )
 from mockbroker.handlers.fetch import named_partitions
-from mockbroker.handlers.transferred import topic_facts
 from mockbroker.state.cluster import Cluster
 from mockbroker.state.topics.topic import INTERNAL_TOPICS, Partition
 from mockbroker.subjects import name_of_id, topic_name
