@@ -244,7 +244,7 @@ TALLIED: dict[str, tuple[str, str, float]] = {
         FAR_SHARE,
     ),
 }
-"""What went right, why nothing was seen, and the share that may go wrong, by check."""
+"""The words for right ones, the reason if none was seen, and the share that may go wrong, by check."""
 CHECKS: tuple[tuple[str, str, int, Callable[[WireFacts], Judgement]], ...] = (
     ("fetch_rack", "does Fetch carry its rack", 3, fetch_rack),
     ("rack_name", "is that rack one of the brokers'", 2, rack_name),

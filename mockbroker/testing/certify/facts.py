@@ -184,7 +184,7 @@ class WireFacts:
     racks: list[str]
     clients: dict[tuple[str, str | None], ClientFacts] = field(default_factory=dict)
     tallies: defaultdict[str, CallTally] = field(default_factory=lambda: defaultdict(CallTally))
-    """What went right and wrong, by check."""
+    """The right and the wrong ones of each check."""
     ignored_redirects: int = 0
     """Every single one; in the tally a reader that is sent to one replica again and again counts once."""
     traffic: Counter[CallTrafficKey] = field(default_factory=Counter)
