@@ -16,6 +16,7 @@ from mockbroker.access_control.acls import (
     ANY,
     LITERAL,
     MATCH,
+    NUMBERS,
     UNKNOWN,
     Acl,
     AclFilter,
@@ -130,8 +131,8 @@ def filter_of(call: Call, wanted: DescribeAclsRequest | DeleteAclsRequest.Filter
     return found
 
 
-def numbers_of(acl: Acl | AclFilter) -> tuple[int, int, int, int]:
-    return acl.resource_type, acl.pattern_type, acl.operation, acl.permission_type
+def numbers_of(acl: Acl | AclFilter) -> tuple[int, ...]:
+    return tuple(getattr(acl, field) for field, *_ in NUMBERS)
 
 
 def is_readable(call: Call, acl: Acl | AclFilter) -> bool:

@@ -26,11 +26,13 @@ UNKNOWN, ANY = 0, 1  # of all four kinds of numbers
 MATCH, LITERAL, PREFIXED = 2, 3, 4
 DENY, ALLOW = 2, 3
 
-RESOURCE_TYPES = frozenset(ResourceType)
-PATTERN_TYPES = frozenset({LITERAL, PREFIXED})
-OPERATIONS = frozenset(Operation)
-PERMISSIONS = frozenset({DENY, ALLOW})
-
+NUMBERS: tuple[tuple[str, frozenset[int], str], ...] = (
+    ("resource_type", frozenset(ResourceType), "a resource type from 2 to 7"),
+    ("pattern_type", frozenset({LITERAL, PREFIXED}), "pattern type 3 or 4"),
+    ("operation", frozenset(Operation), "an operation from 2 to 15"),
+    ("permission_type", frozenset({DENY, ALLOW}), "permission type 2 or 3"),
+)
+"""The fields of an entry that are numbers, with those that Kafka defines, in the order of Kafka's checks."""
 WILDCARD = "*"
 WILDCARD_PRINCIPAL = "User:*"
 IMPLY_DESCRIBE = frozenset({Operation.DESCRIBE, Operation.READ, Operation.WRITE, Operation.DELETE, Operation.ALTER})
@@ -73,13 +75,10 @@ class AclFilter(NamedTuple):
 
     def check(self) -> None:
         """Raises ApiError: INVALID_REQUEST, unless Kafka defines each of its numbers."""
-        if (
-            self.resource_type not in {ANY, *RESOURCE_TYPES}
-            or self.pattern_type not in {ANY, MATCH, *PATTERN_TYPES}
-            or self.operation not in {ANY, *OPERATIONS}
-            or self.permission_type not in {ANY, *PERMISSIONS}
-        ):
-            raise invalid_request(f"expected a filter of known numbers, got {tuple(self)}")
+        for field, known, _ in NUMBERS:
+            number = getattr(self, field)
+            if number not in {ANY, *known} and (field, number) != ("pattern_type", MATCH):
+                raise invalid_request(f"expected a filter of known numbers, got {tuple(self)}")
 
     def matches(self, acl: Entry) -> bool:
         """True if the filter matches an entry.
@@ -90,22 +89,12 @@ class AclFilter(NamedTuple):
         >>> AclFilter(resource_name="orders").matches(orders)
         False
         """
-        return (
-            self.resource_type in (ANY, acl.resource_type)
-            and self.pattern_type in (ANY, MATCH, acl.pattern_type)
-            and self._matches_name(acl)
-            and self.principal in (None, acl.principal)
-            and self.host in (None, acl.host)
-            and self.operation in (ANY, acl.operation)
-            and self.permission_type in (ANY, acl.permission_type)
-        )
-
-    def _matches_name(self, acl: Entry) -> bool:
-        if self.resource_name is None:
-            return True
+        exact = self
         if self.pattern_type == MATCH:
-            return concerns(acl, self.resource_name)
-        return self.resource_name == acl.resource_name
+            if self.resource_name is not None and not concerns(acl, self.resource_name):
+                return False
+            exact = self._replace(resource_name=None, pattern_type=ANY)
+        return all(value in (None, ANY, getattr(acl, field)) for field, value in exact._asdict().items())
 
 
 def concerns(acl: Entry, name: str) -> bool:
@@ -236,14 +225,9 @@ def check_acl(acl: Acl) -> None:
         raise invalid_request(f"expected the name {CLUSTER_NAME} for the cluster, got {acl.resource_name!r}")
     if not acl.resource_name:
         raise invalid_request("expected the name of a resource, got ''")
-    if acl.resource_type not in RESOURCE_TYPES:
-        raise invalid_request(f"expected a resource type from 2 to 7, got {acl.resource_type}")
-    if acl.pattern_type not in PATTERN_TYPES:
-        raise invalid_request(f"expected pattern type 3 or 4, got {acl.pattern_type}")
-    if acl.operation not in OPERATIONS:
-        raise invalid_request(f"expected an operation from 2 to 15, got {acl.operation}")
-    if acl.permission_type not in PERMISSIONS:
-        raise invalid_request(f"expected permission type 2 or 3, got {acl.permission_type}")
+    for field, known, words in NUMBERS:
+        if getattr(acl, field) not in known:
+            raise invalid_request(f"expected {words}, got {getattr(acl, field)}")
     if ":" not in acl.principal:
         raise invalid_request(f"expected a principal as User:name, got {acl.principal!r}")
     if not acl.host:
