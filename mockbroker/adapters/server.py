@@ -250,7 +250,7 @@ class MockCluster(ServedCluster):
         """
         self._must_run()
         if self._storage is not None:
-            raise ValueError(f"a cluster is not reset that keeps its data, in {self._storage.data.path}")
+            raise ValueError(f"a cluster is not reset that keeps its data, in {self._storage.path}")
         assert self._origin is not None
         for node in self._nodes.values():
             if not node.accepts:

@@ -26,7 +26,7 @@ class DataDirectoryInUseError(DataDirectoryError):
 
 
 class DataDirectory:
-    """A data directory, locked until ``close``; created if necessary.
+    """A data directory, locked until ``close``; created if necessary. ``is_new``: no cluster has written to it before.
 
     ``unsynced`` are the logs that must be synced before the next response: with ``always``, those that were written to.
 
@@ -51,15 +51,11 @@ class DataDirectory:
             except BaseException:
                 os.close(self._lock)
                 raise
+            self.is_new = not (self.path / CLUSTER_ID).exists()
         except DataDirectoryError:
             raise
         except OSError as error:
             raise DataDirectoryError(f"cannot use the data directory {self.path}: {error.strerror or error}") from None
-
-    @property
-    def is_new(self) -> bool:
-        """True if no cluster has written to it yet."""
-        return not (self.path / CLUSTER_ID).exists()
 
     def cluster_id(self, drawn: str) -> str:
         """The id of its cluster, ``drawn`` if it is new. Raises OSError."""

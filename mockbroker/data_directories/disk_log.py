@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from bisect import bisect_left
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, cast
 
 from msgspec.structs import replace
 
@@ -21,13 +21,6 @@ log = logging.getLogger("mockbroker.storage")
 
 MIN_DEAD_BYTES = 1 << 16
 """The bytes before a log's start offset from which the file is worth rewriting."""
-
-
-class SegmentRules(NamedTuple):
-    """When a segment is full: ``segment.bytes`` and ``segment.ms`` of the log's topic."""
-
-    max_bytes: int = UNBOUNDED
-    max_ms: int = UNBOUNDED
 
 
 class StoredBytes:
@@ -55,8 +48,8 @@ class DiskLog(Log):
         super().__init__(start_offset=file.start, end_offset=file.start)
         self.file, self._on_append = file, on_append
 
-    def take(self, found: Scan, rules: SegmentRules, modified_ms: int) -> None:
-        """Fill an empty log with the batches of its file, in segments by these rules.
+    def take(self, found: Scan, modified_ms: int, segment_bytes: int = UNBOUNDED, segment_ms: int = UNBOUNDED) -> None:
+        """Fill an empty log with the batches of its file, in segments of this size and time.
 
         Args:
             modified_ms: the file's modification time.
@@ -64,7 +57,7 @@ class DiskLog(Log):
         latest_epoch = self.leader_epochs.latest_epoch()
         self.end_offset = 0
         for batch in found.batches:
-            segments = self.segments
+            segments, rules = self.segments, (segment_bytes, segment_ms)
             if not segments or segments[-1].is_full(batch.size, batch.max_timestamp, modified_ms, *rules):
                 self.end_offset = batch.base_offset if segments else min(batch.base_offset, self.start_offset)
                 self.roll(modified_ms)

@@ -28,13 +28,13 @@ ALWAYS, BY_SYSTEM = "always", "os"
 """When records are synced: before they are acknowledged, or when the operating system chooses."""
 
 
-class Storage:
+class Storage(DataDirectory):
     """A data directory, and the logs in it.
 
     Args:
         fsync: ``os`` or ``always``; docs/cluster.md.
 
-    ``is_new`` is true if the directory was empty. ``summary`` is one line about the data that the cluster began with.
+    ``summary`` is one line about the data that the cluster began with.
 
     Raises: DataDirectoryError, OSError; ValueError: an unknown value of ``fsync``.
     """
@@ -43,9 +43,8 @@ class Storage:
         if fsync not in (ALWAYS, BY_SYSTEM):
             raise ValueError(f"fsync: expected {ALWAYS} or {BY_SYSTEM}, got {fsync!r}")
         self._began = time.monotonic()
-        self.data = DataDirectory(path, files=files, always=fsync == ALWAYS)
-        self.is_new = self.data.is_new
-        self.store = DiskLogStore(self.data)
+        super().__init__(path, files=files, always=fsync == ALWAYS)
+        self.store = DiskLogStore(self)
         self.summary = ""
 
     @contextmanager
@@ -54,7 +53,7 @@ class Storage:
         try:
             yield
         except BaseException:
-            self.data.unlock()
+            self.unlock()
             raise
 
     def durable(self, seed: int) -> dict[str, Any]:
@@ -65,10 +64,10 @@ class Storage:
 
         Raises: DamagedLogError, DataDirectoryError: the data cannot be used. StorageError, OSError.
         """
-        cluster_id = self.data.cluster_id(uuid_to_text(random_uuid(Random(seed))))
-        metadata = MetadataLog(self.data)
-        if metadata.image is None and any(partitions_in(self.data.path)):
-            raise DataDirectoryError(f"{self.data.path} has logs of partitions, but {METADATA} has no metadata of them")
+        cluster_id = self.cluster_id(uuid_to_text(random_uuid(Random(seed))))
+        metadata = MetadataLog(self)
+        if metadata.image is None and any(partitions_in(self.path)):
+            raise DataDirectoryError(f"{self.path} has logs of partitions, but {METADATA} has no metadata of them")
         self.summary = "new" if metadata.image is None else counted(metadata.count, "metadata record") + " read"
         return {
             "image": metadata.image,
@@ -92,15 +91,11 @@ class Storage:
                 ),
             ]
             found = f"{', '.join(parts)}; {found}; {time.monotonic() - self._began:.2f} s"
-        self.summary = f"data directory {self.data.path}: {found}"
-
-    def sync(self) -> None:
-        """Sync the logs that responses wait for. Raises StorageError."""
-        self.data.sync()
+        self.summary = f"data directory {self.path}: {found}"
 
     def close(self) -> None:
         """Sync and unlock the directory."""
         try:
-            self.data.close()
+            super().close()
         except StorageError as error:
             log.error("%s", error.message)  # noqa: TRY400 - a line says it all

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mockbroker.data_directories import disk_log
-from mockbroker.data_directories.disk_log import DiskLog, SegmentRules
+from mockbroker.data_directories.disk_log import DiskLog
 from mockbroker.data_directories.files import Files
 from mockbroker.data_directories.log_file import DamagedLogError, LogFile
 from mockbroker.state.logs.log import Log, StoredBatch
@@ -47,7 +47,7 @@ def opened(directory: Path, files: Files) -> DiskLog:
     """The log of a directory."""
     file, found = LogFile.open(directory, files)
     log = DiskLog(file, lambda *_: None)
-    log.take(found, SegmentRules(SEGMENT_BYTES), modified_ms=5)
+    log.take(found, 5, SEGMENT_BYTES)
     return log
 
 

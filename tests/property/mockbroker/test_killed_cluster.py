@@ -78,7 +78,7 @@ class Process:
 
     def killed(self) -> None:
         """What the operating system does for a process that ends."""
-        self.storage.data.unlock()
+        self.storage.unlock()
 
     def run(self) -> None:
         for _ in range(COMMANDS):

@@ -78,11 +78,11 @@ class DiskRuns(Runs):
         path = self.folder / str(self.seed)
         if self.storage is not None:
             if self.is_killed:
-                shutil.copytree(self.storage.data.path, path)
-                self.storage.data.unlock()
+                shutil.copytree(self.storage.path, path)
+                self.storage.unlock()
             else:
                 self.storage.close()
-                path = self.storage.data.path
+                path = self.storage.path
         self.storage = storage = Storage(path)
         nodes = [Broker(index, "abc"[index]) for index in range(brokers)]
         durable = storage.durable(self.seed)
