@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Literal
 
 from kafka_rack.locality.amounts import bytes_text
@@ -42,14 +42,8 @@ class CertifyCheck:
         return REMEDIES[self.id]
 
     def to_json(self) -> dict[str, object]:
-        return {
-            "check": self.id,
-            "question": self.question,
-            "weight": self.weight,
-            "verdict": self.verdict,
-            "evidence": self.evidence,
-            "remedy": self.remedy if self.verdict == FAIL else None,
-        }
+        found = asdict(self)
+        return {"check": found.pop("id"), **found, "remedy": self.remedy if self.verdict == FAIL else None}
 
 
 Judgement = tuple[Verdict, str]

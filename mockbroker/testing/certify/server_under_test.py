@@ -40,6 +40,12 @@ class NotJudgedError(Exception):
         self.verdict = verdict
 
 
+def expect(holds: object, otherwise: str) -> None:
+    """Raise BrokenPromiseError with this text unless a promise holds."""
+    if not holds:
+        raise BrokenPromiseError(otherwise)
+
+
 @dataclass(frozen=True, slots=True)
 class ServerPlan:
     """How a server is certified.
@@ -72,7 +78,7 @@ class ServerUnderTest:
     plan: ServerPlan
     racks: list[str] = field(default_factory=list)
     refused: dict[str, str] = field(default_factory=dict)
-    outage: dict[str, str | None] | None = None
+    outage: dict[str, str] = field(default_factory=dict)
 
     def topic(self, kind: str) -> str:
         """The name of the topic of this kind."""
@@ -142,8 +148,8 @@ def await_leaders(server: ServerUnderTest, topic: str, seconds: float) -> None:
     def check() -> None:
         for broker in server.client.brokers:
             shown = server.client.look(topic, server.client.asker, broker)
-            if write_to_leaders(server, topic, shown, server.client.asker) < server.plan.partitions:
-                raise BrokenPromiseError(f"{shown.request} names {len(shown.partitions)} partitions")
+            written = write_to_leaders(server, topic, shown, server.client.asker)
+            expect(written == server.plan.partitions, f"{shown.request} names {written} partitions")
 
     with suppress(BrokenPromiseError, RealClusterError):
         kept_within(seconds, check)
@@ -152,11 +158,9 @@ def await_leaders(server: ServerUnderTest, topic: str, seconds: float) -> None:
 def write_to_leaders(server: ServerUnderTest, topic: str, shown: TopicAnswer, asker: ServerAsker) -> int:
     """The number of partitions, each of whose leaders accepts a write. Raises BrokenPromiseError."""
     for index, one in shown.partitions.items():
-        if one.leader_id not in server.client.brokers:
-            raise BrokenPromiseError(shown.leads(index))
+        expect(one.leader_id in server.client.brokers, shown.leads(index))
         done = server.client.write(topic, shown, index, one.leader_id, asker)
-        if done.error:
-            raise BrokenPromiseError(f"{shown.leads(index)}; but {done.text}")
+        expect(not done.error, f"{shown.leads(index)}; but {done.text}")
     return len(shown.partitions)
 
 
