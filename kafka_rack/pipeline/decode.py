@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
+TABLES_AT_ONCE = 4
 DAY = "date_from_unix_date(cast(floor(unix_micros(ts) / 86400000000) as int))"
 
 
@@ -79,15 +81,19 @@ def decode(
     Raises: PySparkException: a missing input; a failed task. FormatMissing.
     """
     from pyspark.sql import functions as sql
+    from pyspark.util import inheritable_thread_target
 
     found = find_input(spark, paths)
     with decoded_tables(spark, found, options, tasks) as tables:
         summary = summed_up(tables[""], out, found)
-        for name in TABLES:
-            if summary.tables.get(name):
-                partitions = PARTITIONED_BY[name]
-                rows = tables[name].withColumn("day", sql.expr(DAY)) if "day" in partitions else tables[name]
-                write_table(rows, out, name, output_format, partitions)
+
+        def write(name: str) -> None:
+            partitions = PARTITIONED_BY[name]
+            rows = tables[name].withColumn("day", sql.expr(DAY)) if "day" in partitions else tables[name]
+            write_table(rows, out, name, output_format, partitions)
+
+        with ThreadPoolExecutor(TABLES_AT_ONCE) as pool:  # most tables are small, and use one core each
+            list(pool.map(inheritable_thread_target(spark)(write), filter(summary.tables.get, TABLES)))
     return summary
 
 

@@ -16,6 +16,7 @@ from collections import namedtuple
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from urllib.parse import unquote
@@ -242,6 +243,7 @@ class Connections:
         self.clusters: dict[tuple[str, bool], ClusterFacts] = {}
         self.traffic = TcpConnections(self.state, self.problems)
         self.servers: set[tuple[str, int]] = set()
+        self.is_noted = False  # that the file is a capture
         self.key = self.scope = self.file = ""
         self.seen_us = self.offset = self.first_frame = 0
 
@@ -275,7 +277,8 @@ class Connections:
             self.state.frames = frames + piece.number
             assert piece.conn is not None
             yield reader.frame(piece.ts, piece.conn, piece.data, offset, is_request=piece.kind == REQUEST)
-        if piece.kind != PROBLEM and self.evidence is None:
+        if piece.kind != PROBLEM and self.evidence is None and not self.is_noted:
+            self.is_noted = True
             self.noted.append(Fact(CAPTURE, True, True, self.clock.now))
         self.take_notes()
 
@@ -289,7 +292,7 @@ class Connections:
 
     def move_to(self, piece: Piece) -> None:
         """Continue in another file: waiting requests get the numbers of requests in an earlier file."""
-        self.file, self.scope = piece.file, piece.scope
+        self.file, self.scope, self.is_noted = piece.file, piece.scope, False
         self.traffic.path = self.file
         if self.order is None:
             self.state.capture, self.state.frames = capture_name(piece.file), 0
@@ -391,6 +394,8 @@ def evidence_of(rows: Iterable[Mapping[str, Any]]) -> dict[str, list[Fact]]:
         moment, file, offset, frames = (row[name] for name in POSITION)
         fact = Fact(row["kind"], unpacked(row["name"]), unpacked(row["value"]), (moment, file, offset, frames))
         found.setdefault(row["scope"], []).append(fact)
+    for facts in found.values():
+        facts.sort(key=attrgetter("position"))
     return found
 
 
@@ -545,6 +550,6 @@ def prepared(
     ordered = shared.sortWithinPartitions(*by, *ORDER).persist(StorageLevel.DISK_ONLY)
     before = sql.lag("value").over(Window.partitionBy("scope", "kind", "name").orderBy(*POSITION))
     facts = ordered.mapInArrow(pieces_to_facts(options, parts), FACTS_DDL).withColumn("before", before)
-    changes = facts.where(~sql.col("value").eqNullSafe(sql.col("before"))).orderBy(*POSITION).collect()
+    changes = facts.where(~sql.col("value").eqNullSafe(sql.col("before"))).collect()
     spark.conf.set("spark.sql.inMemoryColumnarStorage.batchSize", str(STORED_ROWS))
     return ordered, evidence_of(row.asDict() for row in changes), parts

@@ -40,7 +40,7 @@ def tables_by_steps(paths: Sequence[Path], options: Options | None = None) -> Ta
     """All rows of captures by the route's steps."""
     ordered = pa.Table.from_pylist(pieces(paths), schema=route.PIECES).to_batches(max_chunksize=700)
     told = [row for batch in route.pieces_to_facts(options or Options(), {})(ordered) for row in batch.to_pylist()]
-    evidence = route.evidence_of(sorted(told, key=lambda row: tuple(row[name] for name in route.POSITION)))
+    evidence = route.evidence_of(told)
     found: Tables = {name: [] for name in TABLES}
     for batch in route.pieces_to_rows(options or Options(), evidence, {}, frozenset(map(str, paths)))(ordered):
         for row in batch.to_pylist():
