@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from kafka_rack.locality.amounts import bytes_text
 from kafka_rack.plurals import counted
+from mockbroker.core.journal.assertions import call_line, listed
 
 if TYPE_CHECKING:
     from mockbroker.adapters.blocking import BlockingCluster
     from mockbroker.adapters.served_cluster import ServedCluster
-    from mockbroker.core.journal import JournalEntry
 
-MAX_BROKERS, MAX_ROUTES, MAX_FAULTS, MAX_CALLS = 12, 10, 8, 12
+MAX_BROKERS, MAX_FAULTS, MAX_CALLS = 12, 8, 12
 MAX_WIDTH = 200
 CONTROLLER = -1
 
@@ -27,18 +26,22 @@ def lines_of(cluster: ServedCluster, mark: int) -> Iterator[str]:
     entries = cluster.journal.since(mark)
     yield from broker_lines(cluster)
     yield ""
-    yield from route_lines(entries)
+    if entries:
+        yield "who was served by which rack"
+        yield from listed([(entry, entry.shares) for entry in entries], reasons=False).splitlines()[1:]
+    else:
+        yield "no calls came while the test ran"
     handles = {handle.id: handle for handle in [*cluster.faults, *cluster.faults.never_fired()]}
     if handles:
         yield ""
         yield "faults"
-        yield from rows((handle.explain() for handle in handles.values()), MAX_FAULTS)
+        yield from (f"  {handle.explain()}" for handle in list(handles.values())[:MAX_FAULTS])
+        if len(handles) > MAX_FAULTS:
+            yield f"  and {len(handles) - MAX_FAULTS} more"
     if entries:
         yield ""
-        yield f"the last of {len(entries)} calls, in ms before the end of the test"
-        end_ms = cluster.now_ms()
-        for entry in entries[-MAX_CALLS:]:
-            yield f"  {call_in_words(entry, end_ms)}"
+        yield f"the last of {counted(len(entries), 'call')}"
+        yield from (f"  {call_line(entry)}" for entry in entries[-MAX_CALLS:])
 
 
 def broker_lines(cluster: ServedCluster) -> Iterator[str]:
@@ -78,61 +81,6 @@ def condition(cluster: ServedCluster, broker_id: int) -> str:
     if state.replication.lags.get(broker_id):
         found.append(f"{state.replication.lags[broker_id]} records behind")
     return f"up, {' and '.join(found)}," if found else "up"
-
-
-def route_lines(entries: Sequence[JournalEntry]) -> Iterator[str]:
-    """The racks that served each client, most bytes first."""
-    if not entries:
-        yield "no calls came while the test ran"
-        return
-    calls: dict[tuple[str, str, str], int] = {}
-    size: dict[tuple[str, str, str], int] = {}
-    for entry in entries:
-        key = (client_in_words(entry), "no rack" if entry.rack is None else f"rack {entry.rack}", verdict(entry))
-        calls[key] = calls.get(key, 0) + 1
-        size[key] = size.get(key, 0) + entry.bytes
-    yield "who was served by which rack"
-    found = sorted(calls, key=lambda key: (-size[key], key))
-    yield from rows(
-        (f"{key[0]} <- {key[1]}: {counted(calls[key], 'call')}, {bytes_text(size[key])}, {key[2]}" for key in found),
-        MAX_ROUTES,
-    )
-
-
-def call_in_words(entry: JournalEntry, end_ms: int) -> str:
-    """``-12 reader (rack a) Fetch v17 -> broker 1 (rack b) orders-0: 1.2 KiB in 3 ms``, and what was wrong with it."""
-    rack = "no rack" if entry.rack is None else f"rack {entry.rack}"
-    named = [name + "".join(f"-{one}" for one in some[:1]) for name, some in list(entry.topics.items())[:2]]
-    more = sum(max(1, len(some)) for some in entry.topics.values()) - len(named)
-    subjects = " ".join([*named, *([f"+{more}"] if more > 0 else []), *entry.groups[:1]])
-    told = [*entry.errors, *(f"fault {one}" for one in entry.faults), *([entry.ending] if entry.reason else [])]
-    api = f"{entry.api} v{entry.version}" if entry.api else "no request"
-    return (
-        f"{entry.at_ms - end_ms:>7} {client_in_words(entry)} {api} -> broker {entry.broker_id} ({rack})"
-        f"{' ' + subjects if subjects else ''}: {bytes_text(entry.bytes)} in {entry.latency_ms} ms"
-        f"{', ' if told else ''}{', '.join(told)}"
-    )
-
-
-def client_in_words(entry: JournalEntry) -> str:
-    rack = "rack unknown" if entry.client_rack is None else f"rack {entry.client_rack}"
-    return f"{entry.client_id or entry.client_address} ({rack})"
-
-
-def verdict(entry: JournalEntry) -> str:
-    if entry.locality != "cross" or entry.avoidable is None:
-        return entry.locality
-    from kafka_rack.locality.reasons import AVOIDABLE_WORDS
-
-    return f"cross, {AVOIDABLE_WORDS[entry.avoidable]}"  # type: ignore[index]
-
-
-def rows(lines: Iterable[str], most: int) -> Iterator[str]:
-    """The first lines, indented, and how many are left."""
-    found = list(lines)
-    yield from (f"  {line}" for line in found[:most])
-    if len(found) > most:
-        yield f"  and {len(found) - most} more"
 
 
 def clipped(lines: Iterable[str]) -> Iterator[str]:
