@@ -49,7 +49,7 @@ def maker_of(
         )
     options = jaas_options(settings, name)
     handler = own.own_name(HANDLER_SETTING, OAUTHBEARER)
-    given = own.given_value(handler) or UNSECURED_HANDLER
+    given = own.given(handler) or UNSECURED_HANDLER
     validator: TokenValidator
     if given == SIGNED_HANDLER:
         validator = signed_validator(own, open_file)

@@ -20,16 +20,16 @@ SALT_BYTES = 16
 
 
 class ClusterSecurity:
-    """The passwords of initial users, and the security settings of each listener.
+    """The security settings of each listener; ``users`` are the initial users with their passwords.
 
     ``open_file`` opens a key file by its path; None without files.
     """
 
-    __slots__ = ("open_file", "_listeners", "_users")
+    __slots__ = ("open_file", "users", "_listeners")
 
     def __init__(self) -> None:
         self.open_file: Callable[[str], KeyFile] | None = None
-        self._users: dict[str, str] = {}
+        self.users: dict[str, str] = {}
         self._listeners: dict[tuple[str, str], ListenerSecurity] = {}
 
     def add_users(self, cluster: Cluster, users: Mapping[str, str], entropy: Callable[[int], bytes]) -> None:
@@ -44,12 +44,7 @@ class ClusterSecurity:
                 salt = entropy(SALT_BYTES)
                 hashed = salted_password(mechanism, password, salt)
                 cluster.writer.commit([credential(Upsertion(user, mechanism, MIN_ITERATIONS, salt, hashed))])
-        self._users.update(users)
-
-    @property
-    def users(self) -> dict[str, str]:
-        """The initial users with their passwords."""
-        return dict(self._users)
+        self.users.update(users)
 
     def of_listener(self, cluster: Cluster, listener: Listener) -> ListenerSecurity:
         """The security settings of a SASL listener. Raises ValueError."""
@@ -58,7 +53,7 @@ class ClusterSecurity:
         if found is None:
             from mockbroker.state.security.listeners import security_of
 
-            found = self._listeners[key] = security_of(cluster.settings, *key, self._users, self.open_file)
+            found = self._listeners[key] = security_of(cluster.settings, *key, self.users, self.open_file)
         return found
 
     def check(self, cluster: Cluster) -> None:

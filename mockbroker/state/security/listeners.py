@@ -19,6 +19,7 @@ from mockbroker.state.security.mechanisms import PLAIN, SCRAM_MECHANISMS
 
 if TYPE_CHECKING:
     from mockbroker.state.security.mechanisms import SaslMechanism
+    from mockbroker.state.settings import KafkaSettings
     from mockbroker.state.timers import WallClock
 
 OF_PASSWORDS = (PLAIN, *SCRAM_MECHANISMS)
@@ -74,7 +75,7 @@ class ListenerSettings:
         particular = [self._prefix + setting]
         if mechanism is not None:
             particular.insert(0, self.own_name(setting, mechanism))
-        return next((name for name in particular if self.given(name)), setting)
+        return next((name for name in particular if self.given(name) is not None), setting)
 
     def value(self, setting: str, mechanism: str | None = None) -> Any:
         """A setting's value, parsed to Kafka's type. Raises ValueError."""
@@ -87,20 +88,13 @@ class ListenerSettings:
         except ValueError as error:
             raise ValueError(str(error).replace(setting, name)) from None
 
-    def given_value(self, name: str) -> str:
-        """The value that is set under this exact name; "" if not set."""
-        return str(self._settings[name]) if self.given(name) else ""
-
-    def given(self, name: str) -> bool:
-        """True if a setting is set under this exact name."""
-        try:
-            return self._settings[name] is not None
-        except KeyError:
-            return False
+    def given(self, name: str) -> Any:
+        """The value that is set under this exact name; None if not set."""
+        return self._settings.get(name)
 
 
 def security_of(
-    settings: Mapping[str, Any],
+    settings: KafkaSettings,
     listener: str,
     protocol: str,
     users: Mapping[str, str],
@@ -117,7 +111,7 @@ def security_of(
     """
     own = ListenerSettings(settings, listener)
     mechanisms = own.value("sasl.enabled.mechanisms")
-    if users and own.name_of("sasl.enabled.mechanisms") not in explicit(settings):
+    if users and own.name_of("sasl.enabled.mechanisms") not in settings.given_names:
         mechanisms = OF_PASSWORDS
     strange = [one for one in mechanisms if one not in MECHANISMS]
     if strange or not mechanisms:
@@ -147,12 +141,6 @@ def security_of(
             if name in mechanisms
         },
     )
-
-
-def explicit(settings: Mapping[str, Any]) -> frozenset[str]:
-    """The names of settings that were set."""
-    names: frozenset[str] = getattr(settings, "given_names", frozenset(settings))
-    return names
 
 
 def passwords_of(settings: Mapping[str, Any], name: str) -> dict[str, str]:

@@ -56,11 +56,9 @@ def alter_credentials(
     """Remove and set passwords; a user who is named twice gets an error and no changes."""
     accepted: dict[str, Change | Upsertion] = {}
     errors: dict[str, ApiError] = {}
-    wanted: list[tuple[str, Deletion | Upsertion]] = [
-        *((one[0], one) for one in deletions),
-        *((one.user, one) for one in upsertions),
-    ]
-    for user, change in wanted:
+    wanted: list[Deletion | Upsertion] = [*deletions, *upsertions]
+    for change in wanted:
+        user = change.user if isinstance(change, Upsertion) else change[0]
         if user in errors:
             continue
         try:

@@ -31,7 +31,7 @@ class OwnCluster:
     """A mock cluster for the run: a broker in each rack. ``RealCluster`` has the same methods.
 
     ``served`` has the listeners, the faults and the path of calls; ``fed`` counts the records written from here;
-    ``out_of_sync`` has the followers that lag for programs alone.
+    ``hidden_racks`` has the racks whose followers lag for programs alone.
     """
 
     def __init__(self, plan: CertifyPlan) -> None:
@@ -55,7 +55,7 @@ class OwnCluster:
             users=plan.security.users,
         )
         self.mock.state.replication_control.create(plan.topic, assignment=layout(len(plan.racks), plan.partitions))
-        self.fed, self.out_of_sync = 0, set[int]()
+        self.fed, self.hidden_racks = 0, set[str]()
 
     async def start(self) -> None:
         """Start it, with the topic. Raises OSError, RealClusterError, UnfitClusterError."""

@@ -65,7 +65,7 @@ class CertifyCourse:
             self.cluster = real_cluster.RealCluster(plan, plan.upstream, self._skip)
         self.served = self.cluster.served
         self.state = self.served.state
-        self.observer = WireObserver(self.state, self.cluster.out_of_sync)
+        self.observer = WireObserver(self.state, self.cluster.hidden_racks)
         self.facts = self.observer.facts
         path = self.served.engine.path
         path.arrivals.append(self.observer.call_arrived)

@@ -65,11 +65,11 @@ class WireObserver:
     What is kept grows with clients, partitions and groups, not with calls; of acknowledged batches a checksum each.
 
     Args:
-        out_of_sync: brokers that programs are to take for ones that lag, whatever the cluster's ISRs say.
+        hidden_racks: racks whose followers programs are to take for ones that lag, whatever the cluster's ISRs say.
     """
 
-    def __init__(self, cluster: Cluster, out_of_sync: AbstractSet[int] = frozenset()) -> None:
-        self.cluster, self._out_of_sync = cluster, out_of_sync
+    def __init__(self, cluster: Cluster, hidden_racks: AbstractSet[str] = frozenset()) -> None:
+        self.cluster, self._hidden_racks = cluster, hidden_racks
         self.facts = WireFacts(racks=cluster.liveness.racks())
         self.following = Following(self.facts, self._layout_of)
         self._clock = 0
@@ -157,7 +157,7 @@ class WireObserver:
         return PartitionSnapshot(partition.leader, frozenset(up).intersection(replicas), replicas)
 
     def _in_sync(self, partition: Partition) -> set[int]:
-        return {one for one in partition.isr if one == partition.leader or one not in self._out_of_sync}
+        return {one for one in partition.isr if one == partition.leader or self._rack(one) not in self._hidden_racks}
 
     def _rack(self, broker_id: int) -> str | None:
         """The rack of a broker; a real cluster may name one that has not been there since the proxy has."""

@@ -20,11 +20,12 @@ from mockbroker.testing.certify.real_requests import RealBrokers, by_leader
 from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from mockbroker.call import Call, Outcome
     from mockbroker.core.faults.faults import FaultHandle
     from mockbroker.proxy.path import ProxyPath
+    from mockbroker.state.topics.topic import Partition
     from mockbroker.testing.certify.facts import TopicPartition, WireFacts
     from protocol.records.batches import BatchHeader
 
@@ -95,10 +96,11 @@ class RealCluster:
             tls=upstream.security_dir is not None,
             security_dir=upstream.security_dir,
         )
-        self.fed, self.out_of_sync = 0, set[int]()
+        self.fed = 0
         self._brokers = RealBrokers(upstream.settings, self.proxy.mirror.upstream)
         path: ProxyPath = self.proxy.engine.path  # type: ignore[assignment]
-        path.rewriting = self._hidden = HiddenRacks(self.proxy)
+        path.rewriting = hidden = HiddenRacks(self.proxy)
+        self.hidden_racks = hidden.racks
         path.observers.append(self)
         self._coordinators: set[int] = set()
         self._ends: dict[TopicPartition, int] = {}
@@ -193,7 +195,7 @@ class RealCluster:
         by_topic: dict[str, list[int]] = {}
         for topic, index in places:
             by_topic.setdefault(topic, []).append(index)
-        self._hide(self.proxy.state.brokers[broker].rack or "")
+        self.hidden_racks.add(self.proxy.state.brokers[broker].rack or "")
         self._out_of_range = [
             self.proxy.faults.add(
                 match={"api": "Fetch", "broker": broker, "topic": topic, "partition": sorted(indexes)},
@@ -205,7 +207,7 @@ class RealCluster:
     async def catch_up(self, broker: int) -> None:
         for fault in self._out_of_range:
             fault.remove()
-        self._show(self.proxy.state.brokers[broker].rack or "")
+        self.hidden_racks.discard(self.proxy.state.brokers[broker].rack or "")
 
     def owns(self, topic: str) -> bool:
         return self._is_own_topic and topic == self._plan.topic
@@ -219,7 +221,7 @@ class RealCluster:
         return await self._place(place[0], {place[1]: replicas})
 
     async def stop_rack(self, rack: str) -> list[int]:
-        self._hide(rack)
+        self.hidden_racks.add(rack)
         stopped = await self.proxy.stop_rack(rack)
         if self._is_own_topic:  # as a controller does whose brokers have gone
             moved = {}
@@ -233,7 +235,7 @@ class RealCluster:
 
     async def start_rack(self, rack: str) -> None:
         await self.proxy.start_rack(rack)
-        self._show(rack)
+        self.hidden_racks.discard(rack)
 
     def outage_rack(self, followers: Mapping[int, int], groups: Iterable[str]) -> str | None:
         read: dict[str, int] = {}
@@ -270,29 +272,18 @@ class RealCluster:
 
     # inside
 
-    def _hide(self, rack: str) -> None:
-        """Let leaders name no replica in a rack to its readers."""
-        self._hidden.racks.add(rack)
-        self.out_of_sync |= {broker.id for broker in self.proxy.state.brokers.values() if broker.rack == rack}
-
-    def _show(self, rack: str) -> None:
-        self._hidden.racks.discard(rack)
-        self.out_of_sync -= {broker.id for broker in self.proxy.state.brokers.values() if broker.rack == rack}
-
     async def _place(self, topic: str, replicas: Mapping[int, Sequence[int]]) -> str | None:
         """Have partitions of the own topic be at these brokers, the first leading."""
 
-        def is_placed() -> bool:
-            parts = self.proxy.state.topics[topic].partitions
-            return all(set(parts[index].replicas) == set(row) for index, row in replicas.items())
+        def placed() -> Iterator[tuple[Partition, Sequence[int]]]:
+            return ((self.proxy.state.find_partition(topic, index), row) for index, row in replicas.items())
 
         def is_led() -> bool:
-            parts = self.proxy.state.topics[topic].partitions
-            return all(parts[index].leader == row[0] for index, row in replicas.items())
+            return all(one.leader == row[0] for one, row in placed())
 
         try:
             await self._brokers.place(topic, replicas)
-            if not await self._seen(is_placed):
+            if not await self._seen(lambda: all(set(one.replicas) == set(row) for one, row in placed())):
                 return "the real brokers have not moved the partition in time"
             if not is_led():
                 await self._brokers.elect(topic, replicas)
