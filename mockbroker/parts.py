@@ -32,7 +32,7 @@ class CoordinatorTopic(NamedTuple):
         records: the modules of ``protocol.embedded`` that declare its keys and values.
         key_type, since_version: of FindCoordinator.
         read_key: ``(key) -> key`` in the form that decides its partition. Raises ApiError: INVALID_REQUEST.
-        log: ``(cluster) -> object`` that replays the topic's logs, and deletes from their front: ``ShareStateLog``.
+        log: ``(cluster) -> object`` that replays the topic's logs, and deletes from their front: ``ShareCoordinator``.
     """
 
     settings: str
@@ -63,7 +63,8 @@ class OptionalPart(NamedTuple):
         cluster_views: classes of the members of ``GET /cluster``, by member; ``of(cluster)`` creates one.
         extensions: ``(cluster) -> object`` by name: a part's own state beside the cluster's. The core calls its
             ``connection_closed``, ``broker_stopped``, ``leader_changed``, ``forget_topic`` and ``forget_group``.
-        followed_share_sessions: ``(cluster) -> FollowedShareSessions``, the known share sessions at a real cluster.
+        followed_share_sessions: the module that follows share sessions at a real cluster, by ``forwarded(call)`` and
+            ``answered(call, response)``.
         sasl_mechanisms: by Kafka's name ``(settings, listener_settings, open_file) -> (clock) -> SaslMechanism``, which
             creates a mechanism for each exchange on a listener. Raises ValueError: its settings are invalid.
         access_of: ``(cluster, principal, address) -> Access | None``, a principal's allowed operations; None: all.
@@ -125,9 +126,10 @@ def brought(name: str) -> list[Any]:
 
 
 def load(path: str) -> Any:
-    """The object that ``module:name`` names."""
+    """The module, or the object in a module, that ``module`` or ``module:name`` names."""
     module, _, name = path.partition(":")
-    return getattr(import_module(module), name)
+    found = import_module(module)
+    return getattr(found, name) if name else found
 
 
 def merged(name: str) -> dict[Any, Any]:

@@ -23,6 +23,7 @@ from mockbroker.state.logs.refusals import RefusedAppendError
 from mockbroker.state.topics.coordinator_keys import TRANSACTIONS_TOPIC
 from mockbroker.state.topics.topic import Partition
 from mockbroker.state.transactions.coordinator import BUMP
+from mockbroker.state.transactions.states import Producer
 from protocol.apis.produce import ProduceRequest
 from protocol.error_codes import ErrorCode
 from protocol.records import BatchHeader, RecordError, iter_batches
@@ -41,12 +42,7 @@ NOT_COORDINATED = frozenset(
 
 
 def transaction_errors(
-    call: Call,
-    transactional_id: str,
-    producer_id: int,
-    epoch: int,
-    partitions: Collection[TopicPartition],
-    missing: ErrorCode | None,
+    call: Call, producer: Producer, partitions: Collection[TopicPartition], missing: ErrorCode | None
 ) -> dict[TopicPartition, ErrorCode]:
     """The errors of partitions that a producer's transaction cannot write to; it omits the others.
 
@@ -54,18 +50,16 @@ def transaction_errors(
     """
     cluster = call.cluster
     try:
-        coordinator = cluster.internal_topics.coordinator(transactional_id, TRANSACTIONS_TOPIC)
+        coordinator = cluster.internal_topics.coordinator(producer.transactional_id, TRANSACTIONS_TOPIC)
         if not (coordinator.is_running and cluster.network.connects(call.broker.id, coordinator.id)):
             return dict.fromkeys(partitions, ErrorCode.NETWORK_EXCEPTION)
         transactions = cluster.transactions
         if missing is None:
-            transactions.add_partitions(
-                transactional_id, producer_id, epoch, partitions, call.now_ms, client_version=BUMP
-            )
+            transactions.add_partitions(producer, partitions, client_version=BUMP)
             return {}
         if not cluster.configs.broker(call.broker.id, "transaction.partition.verification.enable"):
             return {}
-        found = transactions.verify(transactional_id, producer_id, epoch, partitions, call.now_ms)
+        found = transactions.verify(producer, partitions)
     except ApiError as error:
         code = ErrorCode(error.code)
         if code is ErrorCode.PRODUCER_FENCED:
@@ -137,7 +131,7 @@ def verified(
             errors[place] = ErrorCode.INVALID_PRODUCER_EPOCH
     places = [place for place, _, _ in unverified if place not in errors]
     if places:
-        errors |= transaction_errors(call, transactional_id, *pair, places, missing)
+        errors |= transaction_errors(call, Producer(transactional_id, *pair), places, missing)
     if not begins_bumped:
         for place, code in errors.items():
             if code is ErrorCode.CONCURRENT_TRANSACTIONS:

@@ -14,6 +14,7 @@ from mockbroker.handlers.find_coordinator import check_coordinator
 from mockbroker.state.errors import ApiError
 from mockbroker.state.logs.producers import NO_EPOCH, NO_PRODUCER_ID
 from mockbroker.state.topics.coordinator_keys import TRANSACTIONS_TOPIC
+from mockbroker.state.transactions.states import Producer
 from protocol.apis.producer_ids import InitProducerIdRequest, InitProducerIdResponse
 from protocol.error_codes import ErrorCode
 
@@ -51,6 +52,5 @@ def init_producer_id(call: Call, request: InitProducerIdRequest) -> InitProducer
         keep_prepared=request.keep_prepared_txn,
     )
     check_coordinator(call, transactional_id, TRANSACTIONS_TOPIC)
-    known = None if present[0] == NO_PRODUCER_ID else present
-    producer_id, epoch = transactions.initialise(transactional_id, timeout_ms, known, call.broker, call.now_ms)
+    producer_id, epoch = transactions.initialise(Producer(transactional_id, *present), timeout_ms)
     return InitProducerIdResponse(producer_id=producer_id, producer_epoch=epoch)

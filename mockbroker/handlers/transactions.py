@@ -32,6 +32,7 @@ from mockbroker.state.logs.appending import append_marker
 from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from mockbroker.state.topics.topic import INTERNAL_TOPICS, Partition
 from mockbroker.state.transactions.coordinator import BUMP, NO_BUMP
+from mockbroker.state.transactions.states import Producer
 from mockbroker.subjects import nothing_named
 from protocol.apis.transactions import (
     AddOffsetsToTxnRequest,
@@ -116,15 +117,15 @@ def added(
     if errors:
         return results_of(once_each(partitions), errors, ErrorCode.OPERATION_NOT_ATTEMPTED)
     transactions, verifies = call.cluster.transactions, transaction.verify_only
-    producer = (transaction.transactional_id, transaction.producer_id, transaction.producer_epoch)
+    producer = producer_of(transaction)
     try:
         if transaction.transactional_id:
             check_coordinator(call, transaction.transactional_id, TRANSACTIONS_TOPIC)
         if verifies:
-            errors.update(transactions.verify(*producer, partitions, call.now_ms))
+            errors.update(transactions.verify(producer, partitions))
         else:
             client_version = BUMP if call.version >= BROKERS_VERSION else NO_BUMP
-            transactions.add_partitions(*producer, partitions, call.now_ms, client_version=client_version)
+            transactions.add_partitions(producer, partitions, client_version=client_version)
     except ApiError as error:
         errors, code = {}, error.code
         if code == ErrorCode.PRODUCER_FENCED and call.version < FENCED.older[code][0]:
@@ -132,6 +133,10 @@ def added(
     else:
         code = ErrorCode.NONE
     return results_of(once_each(partitions) if verifies else answered, errors, code)
+
+
+def producer_of(request: AddPartitionsToTxnRequest.Transaction | AddOffsetsToTxnRequest | EndTxnRequest) -> Producer:
+    return Producer(request.transactional_id, request.producer_id, request.producer_epoch)
 
 
 def once_each(partitions: Iterable[TopicPartition]) -> list[AddPartitionsToTxnTopic]:
@@ -179,13 +184,7 @@ def add_offsets_to_txn(call: Call, request: AddOffsetsToTxnRequest) -> AddOffset
     """Add the partition that stores a group's offsets."""
     if request.transactional_id:
         check_coordinator(call, request.transactional_id, TRANSACTIONS_TOPIC)
-    call.cluster.transactions.add_partitions(
-        request.transactional_id,
-        request.producer_id,
-        request.producer_epoch,
-        [offsets_of(call, request.group_id)],
-        call.now_ms,
-    )
+    call.cluster.transactions.add_partitions(producer_of(request), [offsets_of(call, request.group_id)])
     return AddOffsetsToTxnResponse()
 
 
@@ -201,13 +200,7 @@ def end_txn(call: Call, request: EndTxnRequest) -> EndTxnResponse:
     if request.transactional_id:
         check_coordinator(call, request.transactional_id, TRANSACTIONS_TOPIC)
     producer_id, epoch = call.cluster.transactions.end(
-        request.transactional_id,
-        request.producer_id,
-        request.producer_epoch,
-        call.now_ms,
-        commit=request.committed,
-        broker=call.broker,
-        client_version=BUMP if bumps else NO_BUMP,
+        producer_of(request), commit=request.committed, client_version=BUMP if bumps else NO_BUMP
     )
     return EndTxnResponse(producer_id=producer_id, producer_epoch=epoch) if bumps else EndTxnResponse()
 
@@ -324,7 +317,7 @@ def stage(call: Call, request: TxnOffsetCommitRequest, offsets: dict[TopicPartit
             return ErrorCode.INVALID_PRODUCER_EPOCH
         refused = {}
         if epoch != known_epoch or producer_id not in shard.pending:
-            refused = transaction_errors(call, request.transactional_id, producer_id, epoch, [place], missing)
+            refused = transaction_errors(call, Producer(request.transactional_id, producer_id, epoch), [place], missing)
         if refused:
             code = refused[place]
             if code is ErrorCode.NETWORK_EXCEPTION:  # older clients do not retry on it

@@ -80,7 +80,7 @@ def fetched_parts(call: Call, response: Any, wanted: Iterable[FetchPartition]) -
             index = one.partition_index
             records = one.records or b""
             offset = requested.get((given or topic.topic_id, index), NO_OFFSET)
-            first, after_last = offsets_in(records, offset)
+            first, after_last = acquired_offsets(one) if is_share else offsets_in(records, offset)
             found.append(
                 FetchedPart(
                     name or None,
@@ -90,7 +90,7 @@ def fetched_parts(call: Call, response: Any, wanted: Iterable[FetchPartition]) -
                     isr(index),
                     one.error_code,
                     NO_REPLICA if is_share else one.preferred_read_replica,
-                    offset,
+                    first if is_share else offset,
                     first,
                     after_last,
                     NO_OFFSET if is_share else one.high_watermark,
@@ -120,6 +120,12 @@ def is_batch(records: Any) -> bool:
 def offsets_of(batches: Any, at: int = 0) -> int:
     """The number of offsets of the batch at this place."""
     return int(LAST_OFFSET_DELTA.unpack_from(batches, at + LAST_OFFSET_DELTA_AT)[0]) + 1
+
+
+def acquired_offsets(entry: Any) -> tuple[int, int]:
+    """The first offset that a member of a share group acquired, and the offset after the last; -1 twice for none."""
+    acquired = entry.acquired_records
+    return (acquired[0].first_offset, acquired[-1].last_offset + 1) if acquired else (NO_OFFSET, NO_OFFSET)
 
 
 def offsets_in(records: Any, requested: int) -> tuple[int, int]:

@@ -35,7 +35,6 @@ from protocol.registry import api_key_of, message_class
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from mockbroker.core.connection import Connection
     from mockbroker.proxy.connection import ProxyConnection
     from mockbroker.proxy.mirror import Mirror
     from mockbroker.proxy.rewrites import Rewriting
@@ -67,8 +66,6 @@ class ProxyPath(CallPath):
 
     mirror: Mirror = field(kw_only=True)
     rewriting: Rewriting | None = field(default=None, kw_only=True)
-
-    _share_fetches: Any = None
     _is_answer_read: Callable[[int, int], bool] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -76,20 +73,6 @@ class ProxyPath(CallPath):
         self._is_answer_read = cache(self._reads_answer)
         own = (Stage.HEADER, Stage.VERSION, Stage.SESSION, Stage.FAULTS)
         self.steps = {**{stage: self.steps[stage] for stage in own}, Stage.FORWARD: self.forward}
-
-    @property
-    def share_fetches(self) -> Any:
-        """The share sessions, loaded with the first member of a share group; None if no part follows them."""
-        if self._share_fetches is None and (follow := provided("followed_share_sessions")) is not None:
-            self._share_fetches = follow(self.cluster)
-        return self._share_fetches
-
-    def forget(self, connection: Connection) -> None:
-        """Drop the data of an ended connection."""
-        if self._share_fetches is not None:
-            session = connection.session
-            self._share_fetches.connection_closed(session.broker.id, session.connection)
-        CallPath.forget(self, connection)
 
     # the steps
 
@@ -146,8 +129,8 @@ class ProxyPath(CallPath):
             is_answered = call.api_key != PRODUCE or call.request.acks != NO_ACKS
             if call.api_key == FETCH:
                 fetch_forwarded(call)
-            elif call.api_key in SHARE and self.share_fetches is not None:
-                self.share_fetches.forwarded(call)
+            elif call.api_key in SHARE and (sessions := provided("followed_share_sessions")) is not None:
+                sessions.forwarded(call)
         except ProtocolError as error:
             return Verdict(closes=str(error))
         if call.api_key == SASL_HANDSHAKE:
@@ -189,8 +172,8 @@ class ProxyPath(CallPath):
             response, is_changed = self._read(call, frame, is_amended=is_amended)
             if call.api_key == FETCH:
                 fetch_answered(call, response)
-            elif call.api_key in SHARE and self.share_fetches is not None:
-                self.share_fetches.answered(call, response)
+            elif call.api_key in SHARE and (sessions := provided("followed_share_sessions")) is not None:
+                sessions.answered(call, response)
             if is_changed and response is not None:
                 if call.api_key == PRODUCE:
                     note_parts(call, response)

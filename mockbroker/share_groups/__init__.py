@@ -31,8 +31,8 @@ PART = OptionalPart(
             key_type=2,
             since_version=6,
             read_key="mockbroker.share_groups.share_states:read_coordinator_key",
-            log="mockbroker.share_groups.state.state_log:ShareStateLog",
+            log="mockbroker.share_groups.share_states:share_coordinator",
         )
     },
-    followed_share_sessions="mockbroker.share_groups.followed_sessions:FollowedShareSessions",
+    followed_share_sessions="mockbroker.share_groups.followed_sessions",
 )

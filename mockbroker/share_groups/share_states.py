@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import structs
 
-from mockbroker.state.coordinator_shard import CoordinatorRecord
 from mockbroker.state.errors import ApiError
 from protocol.embedded.share_state_log import ShareSnapshotValue, ShareUpdateValue, StateBatch
 from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
+    from mockbroker.share_groups.state.coordinator import ShareCoordinator
     from mockbroker.share_groups.state.share_partitions import SharePartitions
     from mockbroker.state.cluster import Cluster
 
@@ -71,8 +71,9 @@ def read_coordinator_key(key: str) -> str:
 class ShareState:
     """The persisted state of a share partition: its last snapshot with the updates since.
 
-    ``updates`` counts these updates. Leaders and groups with older epochs than ``newest_leader_epoch`` and
-    ``newest_state_epoch`` are fenced, even after reinitialization.
+    ``updates`` counts towards the next snapshot: as in Kafka, one written for another reason does not reset the count.
+    Leaders and groups with older epochs than ``newest_leader_epoch`` and ``newest_state_epoch`` are fenced, even after
+    reinitialization.
     """
 
     value: ShareSnapshotValue
@@ -87,20 +88,21 @@ def share_of(cluster: Cluster) -> SharePartitions:
     return found
 
 
-def replay(states: dict[SharePartitionKey, ShareState], record: CoordinatorRecord) -> None:
-    """Apply a record of ``__share_group_state`` to the states by share partition."""
-    key = share_partition_of(record.key)
-    if record.value is None:
-        states.pop(key, None)
-    elif isinstance(record.value, ShareSnapshotValue):
-        states[key] = after_snapshot(states.get(key), record.value)
-    else:
-        states[key] = after_update(states.get(key), record.value)
+def share_coordinator(cluster: Cluster) -> ShareCoordinator:
+    """The cluster's share coordinators, which follow the logs of ``__share_group_state``."""
+    return share_of(cluster).coordinator
 
 
-def after_snapshot(before: ShareState | None, value: ShareSnapshotValue) -> ShareState:
-    leader_epoch, state_epoch = (0, 0) if before is None else (before.newest_leader_epoch, before.newest_state_epoch)
-    return ShareState(value, 0, max(value.leader_epoch, leader_epoch), max(value.state_epoch, state_epoch))
+def after_snapshot(before: ShareState | None, value: ShareSnapshotValue, max_updates: int) -> ShareState:
+    """The state after a snapshot, which is due after ``max_updates`` updates."""
+    if before is None:
+        return ShareState(value, 0, max(value.leader_epoch, 0), max(value.state_epoch, 0))
+    return ShareState(
+        value,
+        0 if before.updates >= max_updates else before.updates,
+        max(value.leader_epoch, before.newest_leader_epoch),
+        max(value.state_epoch, before.newest_state_epoch),
+    )
 
 
 def after_update(before: ShareState | None, update: ShareUpdateValue) -> ShareState:

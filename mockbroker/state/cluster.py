@@ -250,7 +250,7 @@ class Cluster:
         self.clock.offset_ms += ms
         self.log_cleanup.clock_jumped(now_ms)
         if TRANSACTIONS_TOPIC in self.topics:
-            self.transactions.clock_jumped(now_ms)
+            self.transactions.clock_jumped()
         if self.has_groups:
             self.groups.expire(now_ms)
 

@@ -72,7 +72,7 @@ def resume(cluster: Cluster, now_ms: int, snapshot: ClusterSnapshot | None = Non
     if OFFSETS_TOPIC in cluster.topics:
         cluster.groups.restore(now_ms)
     if TRANSACTIONS_TOPIC in cluster.topics:
-        cluster.transactions.restore(now_ms)
+        cluster.transactions.restore()
 
 
 def forget_members(cluster: Cluster) -> None:

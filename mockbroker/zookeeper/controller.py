@@ -40,12 +40,12 @@ from mockbroker.zookeeper.releases import (
     is_zookeeper,
     software_of,
 )
+from mockbroker.zookeeper.update_metadata import MetadataUpdate
 
 if TYPE_CHECKING:
     from mockbroker.state.cluster import Cluster
     from mockbroker.state.settings import KafkaSettings
     from mockbroker.state.topics.topic import Topic
-    from protocol.apis.controller import UpdateMetadataRequest
 
 ISR_WITHOUT_LEADER = "2.4"
 """The release since which a partition without a leader shows its ISR."""
@@ -54,25 +54,8 @@ MAX_DELIVERIES = 10_000
 TAKEN, STALE, REFUSED, UNREACHABLE = "taken", "stale", "refused", "unreachable"
 """Outcomes of an update: the broker took it, knows a newer controller, closed the connection, or was unreachable."""
 
-Key = tuple[str, int]  # topic and partition
-
-
-class MetadataUpdate(NamedTuple):
-    """An update for one broker: all live brokers, and the partitions whose state the broker does not know."""
-
-    broker_id: int
-    broker_epoch: int
-    version: int
-    controller_id: int
-    controller_epoch: int
-    live_brokers: tuple[CachedBroker, ...]
-    partitions: tuple[TopicPartitionState, ...]
-
-    def request(self) -> UpdateMetadataRequest:
-        """The UpdateMetadata request of this update."""
-        from mockbroker.zookeeper.update_metadata import request_of
-
-        return request_of(self)
+States = dict[tuple[str, int], TopicPartitionState]
+"""By topic and partition."""
 
 
 class UpdateDelivery(NamedTuple):
@@ -104,12 +87,9 @@ class ZooKeeperMode(MetadataSupport):
     live: dict[int, CachedBroker] = field(default_factory=dict)
     problem: str | None = None
     deliveries: deque[UpdateDelivery] = field(default_factory=lambda: deque(maxlen=MAX_DELIVERIES))
-    _states: dict[Key, PartitionState] = field(default_factory=dict)
-    _topic_ids: dict[str, bytes] = field(default_factory=dict)
-    _informed_epochs: dict[int, int] = field(
-        default_factory=dict
-    )  # broker -> its epoch when it was first sent all metadata
-    _propagated_brokers: tuple[CachedBroker, ...] = ()
+    _states: States = field(default_factory=dict)
+    _sent: dict[int, tuple[int, tuple[CachedBroker, ...], States]] = field(default_factory=dict)
+    """The epoch of each live broker, and the brokers and partitions that the controller has sent it."""
     _updates: list[MetadataUpdate] = field(default_factory=list)
     _cut_off: set[int] = field(default_factory=set)  # brokers that the controller cannot reach
     _propagated_version: int = -1
@@ -191,7 +171,7 @@ class ZooKeeperMode(MetadataSupport):
     def found_controller(self, broker: Broker, now_ms: int) -> None:
         """Send the broker all metadata again; registers it again if its session has expired."""
         if broker.id in self._cut_off:
-            self._informed_epochs.pop(broker.id, None)
+            self._sent.pop(broker.id, None)
             if self.broker_epoch(broker.id) == NOT_REGISTERED:
                 self._register(broker, self.running[broker.id], now_ms)
         self._cut_off.discard(broker.id)
@@ -228,28 +208,22 @@ class ZooKeeperMode(MetadataSupport):
         """Prepare updates for the live brokers and the current state of partitions."""
         if self.controller_id == NO_CONTROLLER or self.controller_id in self._cut_off:
             return
-        states = self._states_now(topics)
-        ids = {name: topics[name].id for name in topics}
-        recreated = {name for name, topic_id in ids.items() if self._topic_ids.get(name, topic_id) != topic_id}
-        gone = {key: deleted(self._states[key]) for key in self._states if key not in states}
-        changed = gone | {
-            key: state for key, state in states.items() if self._states.get(key) != state or key[0] in recreated
-        }
+        states = self._states = self._states_now(topics)
         live = tuple(self.live[broker_id] for broker_id in sorted(self.live))
         version = self.running[self.controller_id].update_metadata_version
-        informed_before = self._informed_epochs
-        self._informed_epochs = {}
+        sent_before, self._sent = self._sent, {}
         for broker in live:
             epoch = self.broker_epoch(broker.id)
-            self._informed_epochs[broker.id] = epoch
-            is_new = informed_before.get(broker.id) != epoch
-            if not is_new and not changed and live == self._propagated_brokers:
-                continue
-            partitions = partition_states(states if is_new else changed, self._topic_ids | ids)
-            self._updates.append(
-                MetadataUpdate(broker.id, epoch, version, self.controller_id, self.controller_epoch, live, partitions)
-            )
-        self._states, self._propagated_brokers, self._topic_ids = states, live, ids
+            known_epoch, known_brokers, known = sent_before.get(broker.id, (NOT_REGISTERED, (), {}))
+            if known_epoch != epoch:
+                known_brokers, known = (), {}
+            self._sent[broker.id] = epoch, live, states
+            changed = {key: deleted(state) for key, state in known.items() if key not in states}
+            changed |= {key: state for key, state in states.items() if known.get(key) != state}
+            if changed or live != known_brokers:
+                partitions = tuple(changed[key] for key in sorted(changed))
+                update = (broker.id, epoch, version, self.controller_id, self.controller_epoch, live, partitions)
+                self._updates.append(MetadataUpdate(*update))
 
     def take_updates(self, topics: Mapping[str, Topic], version: int) -> list[MetadataUpdate]:
         """The updates to send since the last call, in order; none from a replaced controller."""
@@ -301,7 +275,7 @@ class ZooKeeperMode(MetadataSupport):
         self.controller_epoch += 1
         self.registry.write(CONTROLLER, b'{"version":1,"brokerid":%d,"timestamp":"%d"}' % (candidate, self._now_ms))
         self.registry.write(CONTROLLER_EPOCH, str(self.controller_epoch).encode())
-        self._informed_epochs.clear()
+        self._sent.clear()
         self.topics_changed(topics)
 
     def _resign(self) -> None:
@@ -322,31 +296,25 @@ class ZooKeeperMode(MetadataSupport):
         self.live, self.problem = live, None
         return True
 
-    def _states_now(self, topics: Mapping[str, Topic]) -> dict[Key, PartitionState]:
-        states = {}
-        for name in sorted(topics):
-            for partition in topics[name].partitions:
-                key = (name, partition.index)
-                before = self._states.get(key)
+    def _states_now(self, topics: Mapping[str, Topic]) -> States:
+        states: States = {}
+        for topic in topics.values():
+            for partition in topic.partitions:
+                key = (topic.name, partition.index)
                 offline = [replica for replica in partition.replicas if replica not in self.live]
                 state = PartitionState.of(partition, offline, self.controller_epoch)
-                if before is not None and before == replace(state, controller_epoch=before.controller_epoch):
-                    state = before
-                states[key] = state
+                before = self._states.get(key)
+                if before is not None and before.state == replace(
+                    state, controller_epoch=before.state.controller_epoch
+                ):
+                    state = before.state
+                states[key] = TopicPartitionState(topic.name, topic.id, partition.index, state)
         return states
 
 
-def deleted(state: PartitionState) -> PartitionState:
+def deleted(one: TopicPartitionState) -> TopicPartitionState:
     """The state by which brokers delete a partition from their cache."""
-    return replace(state, leader=DELETED, leader_epoch=0, zk_version=0)
-
-
-def partition_states(
-    states: Mapping[Key, PartitionState], topic_ids: Mapping[str, bytes]
-) -> tuple[TopicPartitionState, ...]:
-    return tuple(
-        TopicPartitionState(name, topic_ids[name], index, states[name, index]) for name, index in sorted(states)
-    )
+    return one._replace(state=replace(one.state, leader=DELETED, leader_epoch=0, zk_version=0))
 
 
 def check_listeners(broker: Broker, software: BrokerSoftware) -> None:

@@ -13,11 +13,10 @@ from mockbroker.zookeeper.controller import (
     STALE,
     TAKEN,
     UNREACHABLE,
-    MetadataUpdate,
     UpdateDelivery,
     ZooKeeperMode,
 )
-from mockbroker.zookeeper.update_metadata import request_of
+from mockbroker.zookeeper.update_metadata import MetadataUpdate
 from protocol.errors import ProtocolError
 from protocol.framing import FrameReader
 from protocol.headers import read_response, request_frame
@@ -145,7 +144,7 @@ class SocketChannel:
         """Send an update and read the response; returns the outcome. Raises OSError, ProtocolError."""
         self._correlation_id += 1
         client_id, number = str(update.controller_id), self._correlation_id
-        writer.write(request_frame(request_of(update), update.version, correlation_id=number, client_id=client_id))
+        writer.write(request_frame(update.request(), update.version, correlation_id=number, client_id=client_id))
         answer = FrameReader()
         frames: list[bytes] = []
         while not frames:

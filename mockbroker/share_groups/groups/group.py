@@ -5,13 +5,13 @@ Source: ShareGroup, ShareGroupMember, Apache Kafka 4.4.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from mockbroker.groups.modern.group import ModernGroup, RecordTypes
-from mockbroker.groups.modern.members import MemberState, ModernMember, Partitions, messages_of, parts_of
-from mockbroker.share_groups.share_states import share_of
+from mockbroker.groups.modern.members import MemberState, ModernMember, Partitions, grouped, messages_of, parts_of
+from mockbroker.share_groups.share_states import NO_OFFSET, SharePartitionKey, share_coordinator
 from protocol.embedded import share_group_log
 from protocol.embedded.share_group_log import ShareGroupStatePartitionMetadataValue
 
@@ -32,16 +32,9 @@ class ShareMember(ModernMember):
         return self.updated(value, state=MemberState(value.state), assigned=parts_of(value.assigned_partitions))
 
 
-class TopicState(NamedTuple):
-    """The initialized share partitions of a topic."""
-
-    name: str
-    partitions: frozenset[int]
-
-
 @dataclass(slots=True, eq=False)
 class ShareGroup(ModernGroup[ShareMember]):
-    """A group of KIP-932. ``initialized`` are its share partitions by topic id, None without a record of them.
+    """A group of KIP-932. ``initialized`` are its share partitions, None without a record of them.
 
     Initializing and deleting share partitions takes no time here, so neither is a state of its own.
     """
@@ -52,25 +45,24 @@ class ShareGroup(ModernGroup[ShareMember]):
     group_records: ClassVar[tuple[str, ...]] = ("TargetAssignmentMetadata", "StatePartitionMetadata", "Metadata")
     expires_without_offsets: ClassVar[bool] = False
     commits_offsets: ClassVar[bool] = False
-    initialized: Mapping[bytes, TopicState] | None = None
+    initialized: Partitions | None = None
 
     def apply_other(self, name: str, key: Any, value: Any | None) -> None:
         if name == "StatePartitionMetadata":
-            self.initialized = None
-            if value is not None:
-                self.initialized = {
-                    one.topic_id: TopicState(one.topic_name, frozenset(one.partitions))
-                    for one in value.initialized_topics
-                }
+            self.initialized = None if value is None else parts_of(value.initialized_topics)
 
-    def write_initialized(self, initialized: Mapping[bytes, TopicState]) -> None:
+    def write_initialized(self, initialized: Partitions) -> None:
         """Write the record of the group's share partitions."""
-        kind = ShareGroupStatePartitionMetadataValue
+        kind, name_of = ShareGroupStatePartitionMetadataValue, self.groups.topics.name_of
         topics = [
-            kind.TopicPartitionsInfo(topic_id=topic_id, topic_name=one.name, partitions=sorted(one.partitions))
-            for topic_id, one in sorted(initialized.items())
+            kind.TopicPartitionsInfo(topic_id=topic_id, topic_name=name_of(topic_id) or "", partitions=sorted(numbers))
+            for topic_id, numbers in sorted(grouped(initialized).items())
         ]
         self.write([self.record("StatePartitionMetadata", kind(initialized_topics=topics))])
+
+    def forget_topics(self, topic_ids: Collection[bytes]) -> None:
+        """Remove topics from the group."""
+        self.write_initialized(frozenset(one for one in self.initialized or () if one[0] not in topic_ids))
 
     @property
     def assignor_name(self) -> str:
@@ -83,5 +75,16 @@ class ShareGroup(ModernGroup[ShareMember]):
         return "Stable" if self.members else "Empty"
 
     def begun_offsets(self, cluster: Cluster) -> list[tuple[str, int, int, int | None]]:
-        """The start offset and lag of the group in each partition that its members have read."""
-        return share_of(cluster).offsets_of(self)
+        """Topic, index, start offset and lag of the group in each partition that its members have read.
+
+        The lag counts to the high watermark, without complete deliveries.
+        """
+        shown: list[tuple[str, int, int, int | None]] = []
+        for topic_id, index in self.initialized or ():
+            state = share_coordinator(cluster).states.get(SharePartitionKey(self.id, topic_id, index))
+            if state is not None and state.value.start_offset != NO_OFFSET:
+                done = state.value.start_offset + max(0, state.value.delivery_complete_count)
+                topic = cluster.topic_by_id[topic_id]
+                lag = max(0, topic.partitions[index].high_watermark - done)
+                shown.append((topic.name, index, state.value.start_offset, lag))
+        return sorted(shown, key=lambda one: one[:2])

@@ -16,7 +16,6 @@ from mockbroker.groups.modern.members import (
     LEAVE_EPOCH,
     MemberState,
     Partitions,
-    grouped,
     messages_of,
 )
 from mockbroker.share_groups.groups.group import ShareGroup, ShareMember
@@ -71,12 +70,10 @@ def take_heartbeat(
 
 def has_unassigned(group: ShareGroup) -> bool:
     """True if initialized share partitions of subscribed topics are not assigned to any member yet."""
-    targeted = grouped(frozenset().union(*group.targets.values()))
+    targeted = frozenset().union(*group.targets.values())
     subscribed = group.topics_read_by(group.members.values())
-    return any(
-        topic.name in subscribed and targeted.get(topic_id, frozenset()) != topic.partitions
-        for topic_id, topic in (group.initialized or {}).items()
-    )
+    missing = (group.initialized or frozenset()) - targeted
+    return any(group.groups.topics.name_of(topic_id) in subscribed for topic_id, _ in missing)
 
 
 class ShareUpdate(MemberUpdate[ShareMember]):
@@ -92,8 +89,7 @@ class ShareUpdate(MemberUpdate[ShareMember]):
         members, old_targets = self.members_and_targets(member)
         in_order = in_hash_order([Member(one.id, sorted(one.topics)) for one in members.values()])
         subscriptions = {one.member_id: frozenset(topics.ids_of(members[one.member_id].topics)) for one in in_order}
-        assignable = {topic_id: topic.partitions for topic_id, topic in (group.initialized or {}).items()}
-        targets = assign(subscriptions, assignable, old_targets)
+        targets = assign(subscriptions, group.initialized or frozenset(), old_targets)
         self.records += group.target_records(epoch, targets, old_targets, self.now_ms)
         return epoch, targets[member.id]
 

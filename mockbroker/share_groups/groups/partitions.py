@@ -6,9 +6,10 @@ Source: GroupMetadataManager.maybeCreateInitializeShareGroupStateRequest and rel
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 
-from mockbroker.share_groups.groups.group import ShareGroup, TopicState
+from mockbroker.groups.modern.members import grouped
+from mockbroker.share_groups.groups.group import ShareGroup
 from mockbroker.share_groups.share_states import NO_OFFSET, SharePartitionKey
 from mockbroker.share_groups.state.share_partitions import SharePartitions
 from mockbroker.state.errors import ApiError
@@ -23,15 +24,14 @@ def begin_subscribed(group: ShareGroup, share: SharePartitions) -> None:
     Partitions added to a known topic start at offset 0, others where the group's configs say.
     """
     topics = group.groups.topics
-    known = group.initialized or {}
+    known = grouped(group.initialized or ())
     offsets: dict[bytes, dict[int, int]] = {}
     for name in sorted(group.topics_read_by(group.members.values())):
         topic = topics.by_name.get(name)
         if topic is None:
             continue
-        begun = known[topic.id].partitions if topic.id in known else frozenset()
         start = 0 if topic.id in known else NO_OFFSET
-        missing = {index: start for index in range(len(topic.partitions)) if index not in begun}
+        missing = {index: start for index in range(len(topic.partitions)) if index not in known.get(topic.id, ())}
         if missing:
             offsets[topic.id] = missing
     if offsets:
@@ -47,24 +47,8 @@ def begin(group: ShareGroup, share: SharePartitions, offsets: Offsets) -> dict[t
                 share.coordinator.initialize(SharePartitionKey(group.id, topic_id, index), group.epoch, offset)
             except ApiError as error:
                 errors[topic_id, index] = error
-    initialized = dict(group.initialized or {})
-    for topic_id, numbers in offsets.items() if not errors else ():
-        before = initialized[topic_id].partitions if topic_id in initialized else frozenset()
-        name = group.groups.topics.name_of(topic_id) or ""
-        initialized[topic_id] = TopicState(name, before.union(numbers))
+    initialized = group.initialized or frozenset()
+    if not errors:
+        initialized |= {(topic_id, index) for topic_id, numbers in offsets.items() for index in numbers}
     group.write_initialized(initialized)
     return errors
-
-
-def forget_topics(group: ShareGroup, topic_ids: Collection[bytes]) -> None:
-    """Remove topics from the group."""
-    initialized = group.initialized or {}
-    group.write_initialized({topic_id: one for topic_id, one in initialized.items() if topic_id not in topic_ids})
-
-
-def delete_topics(group: ShareGroup, share: SharePartitions, topic_ids: Collection[bytes]) -> None:
-    """Delete the group's offsets in topics, and the share partitions of these topics."""
-    for topic_id in topic_ids:
-        numbers = sorted((group.initialized or {})[topic_id].partitions)
-        share.forget_group(group.id, [SharePartitionKey(group.id, topic_id, index) for index in numbers])
-    forget_topics(group, topic_ids)

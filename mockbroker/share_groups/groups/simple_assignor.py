@@ -9,7 +9,7 @@ Source: SimpleHomogeneousAssignmentBuilder and SimpleHeterogeneousAssignmentBuil
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from mockbroker.groups.modern.members import Partitions
 
@@ -18,40 +18,31 @@ TopicPartition = tuple[bytes, int]
 
 def assign(
     subscriptions: Mapping[str, frozenset[bytes]],
-    assignable: Mapping[bytes, Collection[int]],
+    assignable: Partitions,
     before: Mapping[str, Partitions],
 ) -> dict[str, Partitions]:
     """The target assignment of each member.
 
     Args:
         subscriptions: the topic ids of each member, in the order in which members are served.
-        assignable: the partitions of each topic that may be assigned.
+        assignable: the partitions that may be assigned.
         before: the current target assignment of each member.
 
-    >>> assign({"one": frozenset({b"t"}), "two": frozenset({b"t"})}, {b"t": frozenset({0, 1})}, {})
+    >>> assign({"one": frozenset({b"t"}), "two": frozenset({b"t"})}, frozenset({(b"t", 0), (b"t", 1)}), {})
     {'one': frozenset({(b't', 0)}), 'two': frozenset({(b't', 1)})}
     """
-    held = {member: set(before.get(member, ())) for member in subscriptions}
-    if len(set(subscriptions.values())) == 1:
-        topics = next(iter(subscriptions.values()))
-        held = {member: {one for one in found if one[0] in topics} for member, found in held.items()}
-        share_out(held, partitions_of(sorted(topics), assignable))
-    else:
-        everything: frozenset[bytes] = frozenset().union(*subscriptions.values())
-        held = {member: {one for one in found if one[0] in everything} for member, found in held.items()}
-        for topic_id in sorted(everything):
-            readers = [member for member, topics in subscriptions.items() if topic_id in topics]
-            parts = {member: {one for one in held[member] if one[0] == topic_id} for member in readers}
-            share_out(parts, partitions_of([topic_id], assignable))
-            held = {
-                member: {one for one in found if one[0] != topic_id} | parts.get(member, set())
-                for member, found in held.items()
-            }
-    return {member: frozenset(found) for member, found in held.items()}
-
-
-def partitions_of(topics: Sequence[bytes], assignable: Mapping[bytes, Collection[int]]) -> list[TopicPartition]:
-    return [(topic_id, number) for topic_id in topics for number in sorted(assignable.get(topic_id, ()))]
+    topics = sorted(frozenset[bytes]().union(*subscriptions.values()))
+    targets: dict[str, Partitions] = dict.fromkeys(subscriptions, frozenset())
+    for some in [topics] if len(set(subscriptions.values())) == 1 else [[topic_id] for topic_id in topics]:
+        held = {
+            member: {one for one in before.get(member, ()) if one[0] in some}
+            for member, subscribed in subscriptions.items()
+            if not subscribed.isdisjoint(some)
+        }
+        share_out(held, sorted(one for one in assignable if one[0] in some))
+        for member, found in held.items():
+            targets[member] |= found
+    return targets
 
 
 def share_out(held: dict[str, set[TopicPartition]], partitions: Sequence[TopicPartition]) -> None:

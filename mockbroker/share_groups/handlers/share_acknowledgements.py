@@ -1,4 +1,4 @@
-"""Acknowledgements by members of share groups, in ShareAcknowledge and ShareFetch.
+"""The common parts of ShareFetch and ShareAcknowledge: checks, acknowledgements, and the response.
 
 Source: KafkaApis.validateAcknowledgementBatches and handleAcknowledgements, Apache Kafka 4.4.
 """
@@ -6,10 +6,10 @@ Source: KafkaApis.validateAcknowledgementBatches and handleAcknowledgements, Apa
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from mockbroker.call import Call
-from mockbroker.handlers.leadership import find_partition
+from mockbroker.handlers.leadership import LEADER_MOVED, find_partition, node_endpoints
 from mockbroker.share_groups.share_states import NOT_HOSTED, SharePartitionKey, share_of
 from mockbroker.share_groups.state.acknowledging import (
     REJECT,
@@ -28,6 +28,7 @@ MAX_MEMBER_ID = 36
 RENEWING_VERSION = 2
 FINE = ApiError(ErrorCode.NONE)
 
+Response = TypeVar("Response")
 Acknowledgements = Mapping[TopicIndex, Sequence[Acknowledgement]]
 
 
@@ -128,3 +129,23 @@ def are_valid(batches: Iterable[Acknowledgement], version: int, *, is_renewal: b
             return False
         last_offset = one.last_offset
     return True
+
+
+def answered(call: Call, response_class: type[Response], group_id: str, entries: Mapping[TopicIndex, Any]) -> Response:
+    """The response with these partitions, grouped by topic, and with the leaders of those that have another one."""
+    make: Any = response_class
+    topics: dict[bytes, Any] = {}
+    moved: list[Any] = []
+    for (topic_id, index), entry in entries.items():
+        topics.setdefault(topic_id, make.Topic(topic_id=topic_id)).partitions.append(entry)
+        topic = call.cluster.topic_by_id.get(topic_id)  # it may be deleted while the call waits
+        if entry.error_code in LEADER_MOVED and topic is not None:
+            known = call.leadership(topic.partitions[index])
+            entry.current_leader.leader_id, entry.current_leader.leader_epoch = known.leader, known.leader_epoch
+            moved.append(entry)
+    response = make(
+        acquisition_lock_timeout_ms=call.cluster.configs.group(group_id, "share.record.lock.duration.ms"),
+        responses=list(topics.values()),
+        node_endpoints=node_endpoints(call, moved, make.NodeEndpoint),
+    )
+    return cast("Response", response)

@@ -9,14 +9,16 @@ Source: KIP-932, KIP-1226; KafkaApis and GroupCoordinatorService, Apache Kafka 4
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 
 from mockbroker.api import Errors, Needs, handles
 from mockbroker.call import Call
+from mockbroker.groups.modern.members import grouped
 from mockbroker.handlers.find_coordinator import check_coordinator, check_group
 from mockbroker.share_groups.groups.group import ShareGroup
-from mockbroker.share_groups.groups.partitions import begin, delete_topics
+from mockbroker.share_groups.groups.partitions import begin
 from mockbroker.share_groups.handlers.share_acknowledgements import check_enabled
-from mockbroker.share_groups.share_states import NO_OFFSET, NOT_HOSTED, SharePartitionKey, share_of
+from mockbroker.share_groups.share_states import NO_OFFSET, NOT_HOSTED, SharePartitionKey, share_coordinator, share_of
 from mockbroker.state.errors import ApiError
 from protocol.apis.share_offsets import (
     AlterShareGroupOffsetsRequest,
@@ -55,41 +57,37 @@ def described(call: Call, requested: DescribeShareGroupOffsetsRequest.Group) -> 
     except ApiError as error:
         entry.error_code, entry.error_message = error.code, error.message
         return entry
-    wanted: list[tuple[bytes, Iterable[int]]] = []
-    unknown: list[DescribedTopic] = []
+    topics = call.cluster.topics
     if requested.topics is None:
         group = call.cluster.groups.find(requested.group_id)
-        initialized = (group.initialized if isinstance(group, ShareGroup) else None) or {}
-        wanted = [(topic_id, sorted(one.partitions)) for topic_id, one in sorted(initialized.items())]
-    for topic in requested.topics or ():
-        found = call.cluster.topics.get(topic.topic_name)
-        if found is not None:
-            wanted.append((found.id, topic.partitions))
-            continue
-        entries = [
-            DescribedTopic.Partition(partition_index=index, start_offset=NO_OFFSET) for index in topic.partitions
+        initialized = grouped((group.initialized if isinstance(group, ShareGroup) else None) or ())
+        known = [
+            (topic.name, sorted(numbers))
+            for topic_id, numbers in sorted(initialized.items())
+            if (topic := call.cluster.topic_by_id.get(topic_id)) is not None
         ]
-        unknown.append(DescribedTopic(topic_name=topic.topic_name, partitions=entries))
-    known = [described_topic(call, requested.group_id, *one) for one in wanted if one[0] in call.cluster.topic_by_id]
-    entry.topics = known + unknown
+    else:  # first those that exist
+        named = sorted(requested.topics, key=lambda one: one.topic_name not in topics)
+        known = [(one.topic_name, one.partitions) for one in named]
+    entry.topics = [described_topic(call, requested.group_id, *one) for one in known]
     return entry
 
 
-def described_topic(call: Call, group_id: str, topic_id: bytes, partitions: Iterable[int]) -> DescribedTopic:
-    topic = call.cluster.topic_by_id[topic_id]
-    entries = []
+def described_topic(call: Call, group_id: str, name: str, partitions: Iterable[int]) -> DescribedTopic:
+    topic = call.cluster.topics.get(name)
+    described = DescribedTopic(topic_name=name) if topic is None else DescribedTopic(topic_name=name, topic_id=topic.id)
     for index in partitions:
-        entry = DescribedTopic.Partition(partition_index=index, start_offset=NO_OFFSET, lag=-1)
-        try:
-            state = share_of(call.cluster).coordinator.summary(SharePartitionKey(group_id, topic_id, index))
+        entry = DescribedTopic.Partition(partition_index=index, start_offset=NO_OFFSET)
+        described.partitions.append(entry)
+        if topic is None:
+            continue
+        with suppress(ApiError):  # as in Kafka, which does not report the error
+            state = share_coordinator(call.cluster).summary(SharePartitionKey(group_id, topic.id, index))
             entry.start_offset, entry.leader_epoch = state.start_offset, state.leader_epoch
             if state.start_offset != NO_OFFSET and state.delivery_complete_count != UNKNOWN_COUNT:
                 end_offset = topic.partitions[index].high_watermark
                 entry.lag = end_offset - state.start_offset - state.delivery_complete_count
-        except ApiError:
-            entry.start_offset = NO_OFFSET  # as in Kafka, which does not report the error
-        entries.append(entry)
-    return DescribedTopic(topic_name=topic.name, topic_id=topic_id, partitions=entries)
+    return described
 
 
 @handles(AlterShareGroupOffsetsRequest, access=Needs(group="Read", topic="Read"), errors=Errors(words="meaning"))
@@ -105,40 +103,29 @@ def alter_offsets(call: Call, request: AlterShareGroupOffsetsRequest) -> AlterSh
     offsets: dict[bytes, dict[int, int]] = {}
     for requested in request.topics:
         topic = call.cluster.topics.get(requested.topic_name)
-        if topic is None:
-            unknown.append(
-                AlteredTopic(
-                    topic_name=requested.topic_name,
-                    partitions=[unknown_partition(one.partition_index) for one in requested.partitions],
-                )
-            )
-            continue
-        if topic.id in altered:
+        if topic is not None and topic.id in altered:
             continue  # the first entry of a repeated topic counts
-        start_offsets = offsets.setdefault(topic.id, {})
-        entries = []
+        entry = AlteredTopic(topic_name=requested.topic_name)
+        start_offsets = {one.partition_index: one.start_offset for one in requested.partitions}
         for one in requested.partitions:
-            if one.partition_index >= len(topic.partitions):
-                entries.append(unknown_partition(one.partition_index))
-            else:
-                entries.append(AlteredTopic.Partition(partition_index=one.partition_index))
-                start_offsets[one.partition_index] = one.start_offset
-        altered[topic.id] = AlteredTopic(topic_name=topic.name, topic_id=topic.id, partitions=entries)
+            result = AlteredTopic.Partition(partition_index=one.partition_index)
+            entry.partitions.append(result)
+            if topic is None or one.partition_index >= len(topic.partitions):
+                result.error_code, result.error_message = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, NOT_HOSTED
+                start_offsets.pop(one.partition_index, None)
+        if topic is None:
+            unknown.append(entry)
+            continue
+        entry.topic_id, altered[topic.id], offsets[topic.id] = topic.id, entry, start_offsets
     if altered:
         groups.register(group)
         errors = begin(group, share_of(call.cluster), offsets)
-        for topic_id, altered_topic in altered.items():
-            for entry in altered_topic.partitions:
-                failed = errors.get((topic_id, entry.partition_index))
+        for topic_id, entry in altered.items():
+            for result in entry.partitions:
+                failed = errors.get((topic_id, result.partition_index))
                 if failed is not None:
-                    entry.error_code, entry.error_message = failed.code, failed.message
+                    result.error_code, result.error_message = failed.code, failed.message
     return AlterShareGroupOffsetsResponse(responses=[*altered.values(), *unknown])
-
-
-def unknown_partition(index: int) -> AlteredTopic.Partition:
-    return AlteredTopic.Partition(
-        partition_index=index, error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, error_message=NOT_HOSTED
-    )
 
 
 @handles(DeleteShareGroupOffsetsRequest, access=Needs(group="Delete", topic="Read"), errors=Errors(words="meaning"))
@@ -150,20 +137,18 @@ def delete_offsets(call: Call, request: DeleteShareGroupOffsetsRequest) -> Delet
     group.delete()  # raises if the group has members
     if group.initialized is None:
         return DeleteShareGroupOffsetsResponse()
+    initialized = grouped(group.initialized)
     failed: list[DeletedTopic] = []
     deleted: dict[bytes, DeletedTopic] = {}
     for requested in request.topics:
-        topic = call.cluster.topics.get(requested.topic_name)
-        if topic is not None and topic.id in group.initialized:
-            deleted[topic.id] = DeletedTopic(topic_name=topic.name, topic_id=topic.id)
+        entry, topic = DeletedTopic(topic_name=requested.topic_name), call.cluster.topics.get(requested.topic_name)
+        if topic is not None and topic.id in initialized:
+            entry.topic_id, deleted[topic.id] = topic.id, entry
             continue
-        message = NOT_HOSTED if topic is None else "There is no offset information to delete."
-        failed.append(
-            DeletedTopic(
-                topic_name=requested.topic_name,
-                error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-                error_message=message,
-            )
-        )
-    delete_topics(group, share_of(call.cluster), list(deleted))
+        entry.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        entry.error_message = NOT_HOSTED if topic is None else "There is no offset information to delete."
+        failed.append(entry)
+    if deleted:
+        share_of(call.cluster).forget_group(group.id, deleted)
+    group.forget_topics(deleted)
     return DeleteShareGroupOffsetsResponse(responses=[*deleted.values(), *failed])

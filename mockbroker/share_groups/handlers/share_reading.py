@@ -5,8 +5,9 @@ Source: DelayedShareFetch and ShareFetchUtils, Apache Kafka 4.4.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from mockbroker.call import Call, Wait
 from mockbroker.handlers.leadership import (
@@ -14,49 +15,76 @@ from mockbroker.handlers.leadership import (
     readable_end,
     served_by,
 )
+from mockbroker.handlers.transferred import fetched_parts
+from mockbroker.share_groups.handlers.share_acknowledgements import answered
 from mockbroker.share_groups.share_states import SharePartitionKey, share_of
-from mockbroker.share_groups.state.acquiring import Acquired, Acquiring, LogBatch, acquire
+from mockbroker.share_groups.state.acquiring import Acquired, Acquisition, LogBatch
 from mockbroker.share_groups.state.partition import SharePartition
-from mockbroker.share_groups.state.sessions import TopicIndex
+from mockbroker.share_groups.state.sessions import ShareSession, TopicIndex
 from mockbroker.state.errors import ApiError
+from mockbroker.state.logs.log import StoredBatch
+from mockbroker.state.sessions.fetch_sessions import FINAL_EPOCH, next_epoch
 from mockbroker.state.topics.topic import Partition
 from protocol.apis.share_fetch import ShareFetchRequest, ShareFetchResponse
 from protocol.error_codes import ErrorCode
 
 RECORD_LIMIT = 1  # the acquire mode
 PartitionEntry = ShareFetchResponse.Topic.Partition
-Answer = Callable[[Call, dict[TopicIndex, PartitionEntry]], ShareFetchResponse]
+Entries = dict[TopicIndex, PartitionEntry]
+
+
+@dataclass(slots=True, frozen=True)
+class FetchedShare:
+    """A partition that a member requested: the fields of ``FetchPartition`` that observers read, and the group."""
+
+    topic: bytes
+    index: int
+    group_id: str
+
+
+def note_requested(call: Call, partitions: Iterable[TopicIndex], group_id: str) -> None:
+    """Record for observers the partitions of a ShareFetch."""
+    found: list[Any] = [FetchedShare(*one, group_id) for one in partitions]
+    call.wanted = found
 
 
 @dataclass(slots=True)
 class ShareReading:
     """A member's request for records, and the results so far.
 
-    ``running`` has the share partitions that it waits for; one that is fenced meanwhile returns no records.
+    ``unknown`` has the partitions without a topic, ``failed`` those that this broker cannot read, and ``running`` the
+    share partitions that the request waits for; one that is fenced meanwhile returns no records. ``outcomes`` are those
+    of acknowledgements.
     """
 
     request: ShareFetchRequest
     group_id: str
     member_id: str
-    requested: list[TopicIndex]
+    session: ShareSession | None
     max_bytes: int
     until_ms: int
     committed_only: bool
+    outcomes: Mapping[TopicIndex, ApiError] = field(default_factory=dict)
+    unknown: Entries = field(default_factory=dict)
+    failed: Entries = field(default_factory=dict)
     running: dict[TopicIndex, tuple[Partition, SharePartition]] = field(default_factory=dict)
-    errors: dict[TopicIndex, ApiError] = field(default_factory=dict)
 
 
-def read(call: Call, reading: ShareReading, answer: Answer) -> ShareFetchResponse | Wait:
+def failed(one: TopicIndex, error: ApiError) -> PartitionEntry:
+    return PartitionEntry(partition_index=one[1], error_code=error.code, records=b"")
+
+
+def read(call: Call, reading: ShareReading, requested: Sequence[TopicIndex]) -> ShareFetchResponse | Wait:
     """Start: find the share partitions. Errors of loading are reported when the wait is over."""
     if reading.request.max_records == 0 or reading.max_bytes == 0:
-        return answer(call, {})
+        return respond(call, reading, {})
     not_led_here = 0
-    for one in reading.requested:
+    for one in requested:
         try:
             partition = find_partition(call, *one)
             served_by(call, partition)
         except ApiError as error:
-            reading.errors[one] = error
+            reading.failed[one] = failed(one, error)
             not_led_here += 1
             continue
         try:
@@ -65,13 +93,13 @@ def read(call: Call, reading: ShareReading, answer: Answer) -> ShareFetchRespons
             key = SharePartitionKey(reading.group_id, *one)
             reading.running[one] = (partition, share_of(call.cluster).get_or_load(key, partition))
         except ApiError as error:
-            reading.errors[one] = error
-    if not_led_here == len(reading.requested):
-        return answer(call, entries_of(reading, {}))
-    return look(call, reading, answer)
+            reading.failed[one] = failed(one, error)
+    if not_led_here == len(requested):
+        return respond(call, reading, {})
+    return look(call, reading)
 
 
-def look(call: Call, reading: ShareReading, answer: Answer) -> ShareFetchResponse | Wait:
+def look(call: Call, reading: ShareReading) -> ShareFetchResponse | Wait:
     """Return records if there are enough, or if the wait is over."""
     share = share_of(call.cluster)
     offsets: dict[TopicIndex, int] = {}
@@ -79,20 +107,32 @@ def look(call: Call, reading: ShareReading, answer: Answer) -> ShareFetchRespons
         if share.get(running.key) is running and running.can_acquire():
             offsets[one] = running.next_fetch_offset()
     is_over = call.now_ms >= reading.until_ms or call.cluster.is_ending
-    if offsets and (is_over or has_enough(call, reading, offsets)):
-        return answer(call, entries_of(reading, acquired_entries(call, reading, offsets)))
-    if is_over:
-        return answer(call, entries_of(reading, {}))
+    if is_over or (offsets and has_enough(call, reading, offsets)):
+        return respond(call, reading, acquired_entries(call, reading, offsets) if offsets else {})
     keys: list[Hashable] = []
     for partition, running in reading.running.values():
         keys += (running.key, partition)
-    return Wait(reading.until_ms, tuple(keys), lambda later: look(later, reading, answer))
+    return Wait(reading.until_ms, tuple(keys), lambda later: look(later, reading))
 
 
-def entries_of(reading: ShareReading, found: dict[TopicIndex, PartitionEntry]) -> dict[TopicIndex, PartitionEntry]:
-    for one, error in reading.errors.items():
-        found[one] = PartitionEntry(partition_index=one[1], error_code=error.code, records=b"")
-    return found
+def respond(call: Call, reading: ShareReading, found: Entries) -> ShareFetchResponse:
+    """The response, with the outcomes of acknowledgements; within a session it omits partitions without news."""
+    session, epoch = reading.session, reading.request.share_session_epoch
+    is_lost = session is not None and session.epoch != next_epoch(epoch)
+    entries = {} if is_lost else found | reading.failed | reading.unknown
+    included = {one: entry for one, entry in entries.items() if session is None or session.has_news(one, entry)}
+    for one, outcome in reading.outcomes.items():
+        entry = included.setdefault(one, PartitionEntry(partition_index=one[1], records=b""))
+        entry.acknowledge_error_code, entry.acknowledge_error_message = outcome.code, outcome.message
+    response = answered(call, ShareFetchResponse, reading.group_id, included)
+    if is_lost:
+        response.error_code = ErrorCode.INVALID_SHARE_SESSION_EPOCH
+    else:
+        note_requested(call, entries, reading.group_id)
+        call.parts = fetched_parts(call, response, ())
+    if epoch == FINAL_EPOCH:
+        share_of(call.cluster).end_session(call.broker.id, (reading.group_id, reading.member_id))
+    return response
 
 
 def end_of(call: Call, reading: ShareReading, partition: Partition, offset: int) -> int:
@@ -133,11 +173,9 @@ def max_bytes_of(max_bytes: int, count: int) -> list[int]:
     return [share + rest] + [share] * (count - 1)
 
 
-def acquired_entries(
-    call: Call, reading: ShareReading, offsets: Mapping[TopicIndex, int]
-) -> dict[TopicIndex, PartitionEntry]:
+def acquired_entries(call: Call, reading: ShareReading, offsets: Mapping[TopicIndex, int]) -> Entries:
     """Read each partition, and let the member acquire the records."""
-    found: dict[TopicIndex, PartitionEntry] = {}
+    found: Entries = {}
     capacity = reading.max_bytes
     shares = max_bytes_of(reading.max_bytes, len(offsets))
     left, batch_size = reading.request.max_records, reading.request.batch_size
@@ -162,38 +200,36 @@ def acquired_entries(
         size += read_bytes
         capacity = max(0, capacity - read_bytes)
         batches = log_batches(partition, offset, data, committed_only=reading.committed_only)
-        request = Acquiring(reading.member_id, left, batch_size, limits_records, call.now_ms)
-        acquired, count = acquire(running, request, offset, batches)
-        if acquired:
-            left -= count
-            entry.records = b"".join(data_of(data, batches, acquired))
-            entry.acquired_records = [PartitionEntry.AcquiredRecords(**part._asdict()) for part in acquired]
+        done = Acquisition(running, reading.member_id, left, batch_size, limits_records, call.now_ms, batches)
+        done.run(offset)
+        if done.acquired:
+            left -= done.count
+            entry.records = b"".join(data_of(data, batches, done.acquired))
+            entry.acquired_records = [PartitionEntry.AcquiredRecords(**part._asdict()) for part in done.acquired]
     return found
 
 
 def log_batches(partition: Partition, offset: int, data: Sequence[bytes], *, committed_only: bool) -> list[LogBatch]:
     """The whole batches in ``data``, each with the state of its transaction: aborted or not."""
-    batches = [
-        LogBatch(batch.base_offset, batch.last_offset)
+    from protocol.records import iter_batches
+
+    whole = [
+        batch
         for piece, batch in zip(data, partition.log.batches(offset), strict=False)
         if len(piece) == len(batch.data)
     ]
-    if not committed_only or not batches:
-        return batches
-    aborted = partition.producers.transactions.aborted_between(batches[0].base_offset, batches[-1].last_offset + 1)
-    if not aborted:
-        return batches
-    from protocol.records import iter_batches
+    aborted: Sequence[Any] = ()
+    if committed_only and whole:
+        aborted = partition.producers.transactions.aborted_between(whole[0].base_offset, whole[-1].last_offset + 1)
 
-    result: list[LogBatch] = []
-    for batch, piece in zip(batches, data, strict=False):
-        (header,) = iter_batches(piece)
-        is_aborted = not header.is_control and any(
+    def is_aborted(batch: StoredBatch) -> bool:
+        (header,) = iter_batches(batch.data)
+        return not header.is_control and any(
             one.producer_id == header.producer_id and one.first_offset <= batch.base_offset < one.last_offset
             for one in aborted
         )
-        result.append(batch._replace(is_aborted=is_aborted))
-    return result
+
+    return [LogBatch(one.base_offset, one.last_offset, bool(aborted) and is_aborted(one)) for one in whole]
 
 
 def data_of(data: Sequence[bytes], batches: Sequence[LogBatch], acquired: Sequence[Acquired]) -> Sequence[bytes]:

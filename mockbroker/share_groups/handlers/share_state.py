@@ -11,7 +11,7 @@ Source: KIP-932; ShareCoordinatorService, Apache Kafka 4.4.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import Any
 
 import msgspec
 
@@ -19,97 +19,64 @@ from mockbroker.api import Errors, Needs, handles
 from mockbroker.call import Call
 from mockbroker.handlers.error_responses import reported
 from mockbroker.handlers.find_coordinator import check_coordinator
-from mockbroker.share_groups.share_states import (
-    SHARE_TOPIC,
-    SharePartitionKey,
-    coordinator_key,
-    share_of,
-)
+from mockbroker.share_groups.share_states import SHARE_TOPIC, SharePartitionKey, coordinator_key, share_coordinator
+from mockbroker.share_groups.state.coordinator import ShareCoordinator
 from protocol.apis.share_state import (
     DeleteShareGroupStateRequest,
-    DeleteShareGroupStateResponse,
     InitializeShareGroupStateRequest,
-    InitializeShareGroupStateResponse,
     ReadShareGroupStateRequest,
-    ReadShareGroupStateResponse,
     ReadShareGroupStateSummaryRequest,
-    ReadShareGroupStateSummaryResponse,
     WriteShareGroupStateRequest,
-    WriteShareGroupStateResponse,
 )
 from protocol.embedded.share_state_log import ShareUpdateValue
+from protocol.registry import message_class
 
-Response = TypeVar("Response")
+Handle = Callable[[ShareCoordinator, SharePartitionKey, Any], Any]
+OF_BROKERS = Needs(cluster="ClusterAction")
+SHOWN = ("state_epoch", "leader_epoch", "start_offset", "delivery_complete_count", "state_batches")
+"""The fields of a state that results have, each API some of them."""
 
 
-@handles(InitializeShareGroupStateRequest, access=Needs(cluster="ClusterAction"), errors=Errors(words="nothing"))
-def initialize_state(call: Call, request: InitializeShareGroupStateRequest) -> InitializeShareGroupStateResponse:
+@handles(InitializeShareGroupStateRequest, access=OF_BROKERS, errors=Errors(words="nothing"))
+def initialize_state(call: Call, request: InitializeShareGroupStateRequest) -> Any:
     """Initialize share partitions."""
-
-    def one(key: SharePartitionKey, entry: Any, result: Any) -> None:
-        share_of(call.cluster).coordinator.initialize(key, entry.state_epoch, entry.start_offset)
-
-    return answered(call, request, InitializeShareGroupStateResponse, one, allows_empty=True)
+    return answered(call, request, lambda states, key, one: states.initialize(key, one.state_epoch, one.start_offset))
 
 
-@handles(ReadShareGroupStateRequest, access=Needs(cluster="ClusterAction"), errors=Errors(words="meaning"))
-def read_state(call: Call, request: ReadShareGroupStateRequest) -> ReadShareGroupStateResponse:
+@handles(ReadShareGroupStateRequest, access=OF_BROKERS, errors=Errors(words="meaning"))
+def read_state(call: Call, request: ReadShareGroupStateRequest) -> Any:
     """Read share partition states for new leaders."""
-
-    def one(key: SharePartitionKey, entry: Any, result: ReadShareGroupStateResponse.Topic.Partition) -> None:
-        state = share_of(call.cluster).coordinator.read(key, entry.leader_epoch)
-        result.state_epoch, result.start_offset = state.state_epoch, state.start_offset
-        result.state_batches = state.state_batches
-
-    return answered(call, request, ReadShareGroupStateResponse, one)
+    return answered(call, request, lambda states, key, one: states.read(key, one.leader_epoch))
 
 
-@handles(WriteShareGroupStateRequest, access=Needs(cluster="ClusterAction"), errors=Errors(words="meaning"))
-def write_state(call: Call, request: WriteShareGroupStateRequest) -> WriteShareGroupStateResponse:
+@handles(WriteShareGroupStateRequest, access=OF_BROKERS, errors=Errors(words="meaning"))
+def write_state(call: Call, request: WriteShareGroupStateRequest) -> Any:
     """Persist the states that leaders write."""
 
-    def one(key: SharePartitionKey, entry: Any, result: Any) -> None:
-        update = msgspec.convert(entry, ShareUpdateValue, from_attributes=True)
-        share_of(call.cluster).coordinator.write(key, entry.state_epoch, update)
+    def write(states: ShareCoordinator, key: SharePartitionKey, one: Any) -> None:
+        states.write(key, one.state_epoch, msgspec.convert(one, ShareUpdateValue, from_attributes=True))
 
-    return answered(call, request, WriteShareGroupStateResponse, one)
+    return answered(call, request, write)
 
 
-@handles(DeleteShareGroupStateRequest, access=Needs(cluster="ClusterAction"), errors=Errors(words="nothing"))
-def delete_state(call: Call, request: DeleteShareGroupStateRequest) -> DeleteShareGroupStateResponse:
+@handles(DeleteShareGroupStateRequest, access=OF_BROKERS, errors=Errors(words="nothing"))
+def delete_state(call: Call, request: DeleteShareGroupStateRequest) -> Any:
     """Delete share partition states."""
-
-    def one(key: SharePartitionKey, entry: Any, result: Any) -> None:
-        share_of(call.cluster).coordinator.delete(key)
-
-    return answered(call, request, DeleteShareGroupStateResponse, one)
+    return answered(call, request, lambda states, key, one: states.delete(key))
 
 
-@handles(ReadShareGroupStateSummaryRequest, access=Needs(cluster="ClusterAction"), errors=Errors(words="meaning"))
-def read_summary(call: Call, request: ReadShareGroupStateSummaryRequest) -> ReadShareGroupStateSummaryResponse:
+@handles(ReadShareGroupStateSummaryRequest, access=OF_BROKERS, errors=Errors(words="meaning"))
+def read_summary(call: Call, request: ReadShareGroupStateSummaryRequest) -> Any:
     """The start offsets of share partitions."""
-
-    def one(key: SharePartitionKey, entry: Any, result: ReadShareGroupStateSummaryResponse.Topic.Partition) -> None:
-        state = share_of(call.cluster).coordinator.summary(key)
-        result.state_epoch, result.leader_epoch = state.state_epoch, state.leader_epoch
-        result.start_offset = state.start_offset
-        result.delivery_complete_count = state.delivery_complete_count
-
-    return answered(call, request, ReadShareGroupStateSummaryResponse, one)
+    return answered(call, request, lambda states, key, one: states.summary(key))
 
 
-def answered(
-    call: Call,
-    request: Any,
-    response_class: type[Response],
-    handle: Callable[[SharePartitionKey, Any, Any], None],
-    *,
-    allows_empty: bool = False,
-) -> Response:
-    """The response: ``handle`` fills the result of each partition, or its error is reported."""
-    response: Any = response_class
+def answered(call: Call, request: Any, handle: Handle) -> Any:
+    """The response: each partition has the result of ``handle``, a state or None, or its error."""
+    response: Any = message_class(call.api_key, "response")
+    allows_empty = isinstance(request, InitializeShareGroupStateRequest)
     if not request.group_id or not (allows_empty or all(topic.partitions for topic in request.topics)):
-        return cast("Response", response())
+        return response()
     topics: dict[bytes, dict[int, Any]] = {}
     for topic in request.topics:
         results = topics.setdefault(topic.topic_id, {}) if topic.partitions else {}
@@ -118,6 +85,12 @@ def answered(
             key = SharePartitionKey(request.group_id, topic.topic_id, entry.partition)
             with reported(result):
                 check_coordinator(call, coordinator_key(key), SHARE_TOPIC)
-                handle(key, entry, result)
-    entries = [response.Topic(topic_id=topic_id, partitions=list(found.values())) for topic_id, found in topics.items()]
-    return cast("Response", response(results=entries))
+                state = handle(share_coordinator(call.cluster), key, entry)
+                for name in SHOWN if state is not None else ():
+                    if hasattr(result, name):
+                        setattr(result, name, getattr(state, name))
+    return response(
+        results=[
+            response.Topic(topic_id=topic_id, partitions=list(found.values())) for topic_id, found in topics.items()
+        ]
+    )

@@ -5,7 +5,7 @@ Source: SharePartition.acknowledge, releaseAcquiredRecords and releaseAcquisitio
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
@@ -44,44 +44,46 @@ class UnforeseenAcknowledgement(ApiError):
     """An acknowledgement that Kafka fails to process, so that its whole request gets an error."""
 
 
-class Change(NamedTuple):
-    """A changed state with its previous value, and the number of records whose delivery it completes."""
-
-    state: InFlightState
-    before: InFlightState
-    batch: StateBatch
-    completed: int
-
-
 class RecordChanges:
     """The changes that one operation makes to the records of a share partition, persisted together."""
 
     def __init__(self, partition: SharePartition) -> None:
         self.partition = partition
-        self.made: list[Change] = []
+        self.made: list[tuple[InFlightState, InFlightState]] = []  # a changed state, and a copy of the previous one
+        self._batches: list[StateBatch] = []
+        self._complete_before = partition.delivery_complete_count
 
     def change(self, first_offset: int, last_offset: int, state: InFlightState, to: RecordState) -> None:
         """Release records from their member, in another state."""
-        partition, before = self.partition, state.copy()
-        state.release(to, partition.config("share.delivery.count.limit"))
-        completed = partition.records_from_start(first_offset, last_offset) if state.state.is_terminal else 0
-        partition.delivery_complete_count += completed
-        batch = state_batch(first_offset, last_offset, state.state, state.delivery_count)
-        self.made.append(Change(state, before, batch, completed))
+        self.made.append((state, state.copy()))
+        state.release(to, self.partition.config("share.delivery.count.limit"))
+        if state.state.is_terminal:
+            self.partition.delivery_complete_count += self.partition.records_from_start(first_offset, last_offset)
+        self._batches.append(state_batch(first_offset, last_offset, state.state, state.delivery_count))
+
+    def let_go(self, is_meant: Callable[[InFlightState], bool]) -> None:
+        """Make acquired records available again; those before the start of the partition are archived."""
+        start_offset = self.partition.start_offset
+        for batch in self.partition.batches:
+            if batch.by_offset is None and is_meant(batch.whole) and batch.first_offset < start_offset:
+                batch.split()
+            for first, last, state in batch.states():
+                if is_meant(state):
+                    self.change(first, last, state, ARCHIVED if last < start_offset else AVAILABLE)
 
     def persist(self) -> None:
         """Persist the changes at the share coordinator. Raises ApiError."""
         if self.made:
-            self.partition.persist(self.partition, [one.batch for one in self.made])
+            self.partition.persist(self.partition, self._batches)
 
     def roll_back(self) -> None:
-        for one in reversed(self.made):
-            one.state.become(one.before)
-            self.partition.delivery_complete_count -= one.completed
+        for state, before in reversed(self.made):
+            state.become(before)
+        self.partition.delivery_complete_count = self._complete_before
 
     def move_start(self) -> None:
         """Move the start of the partition past what is complete, and look for available records before its end."""
-        if any(one.state.state is AVAILABLE for one in self.made):
+        if any(state.state is AVAILABLE for state, _ in self.made):
             self.partition.looks_for_offset = True
         if self.made:
             self.partition.move_start()
@@ -118,29 +120,17 @@ def acknowledge(
 def release(partition: SharePartition, member_id: str) -> None:
     """Make the records of a member available again. Raises ApiError: errors of the share coordinator."""
     with all_or_none(partition) as changes:
-        for batch in partition.batches:
-            if batch.by_offset is None and batch.whole.member_id == member_id and partition.starts_within(batch):
-                batch.split()
-            for first, last, state in batch.states():
-                if state.state is ACQUIRED and state.member_id in (member_id, NO_MEMBER):
-                    changes.change(first, last, state, ARCHIVED if last < partition.start_offset else AVAILABLE)
+        changes.let_go(lambda one: one.state is ACQUIRED and one.member_id in (member_id, NO_MEMBER))
 
 
 def release_expired(partition: SharePartition, now_ms: int) -> bool:
     """Release the records of expired locks; returns True if there were any. They remain so if persisting raises."""
     changes = RecordChanges(partition)
-    next_ms: int | None = None
+    changes.let_go(lambda one: one.lock_until_ms is not None and one.lock_until_ms <= now_ms)
     for batch in partition.batches:
-        if batch.by_offset is None and partition.starts_within(batch) and batch.whole.lock_until_ms is not None:
-            batch.split()
-        for first, last, state in batch.states():
-            if state.lock_until_ms is None:
-                continue
-            if state.lock_until_ms > now_ms:
-                next_ms = min(state.lock_until_ms, state.lock_until_ms if next_ms is None else next_ms)
-            else:
-                changes.change(first, last, state, ARCHIVED if last < partition.start_offset else AVAILABLE)
-    partition.locked_until(next_ms)
+        for _, _, state in batch.states():
+            if state.lock_until_ms is not None:
+                partition.on_lock(partition, state.lock_until_ms)
     try:
         changes.persist()
     finally:
@@ -162,7 +152,7 @@ def batches_of(partition: SharePartition, one: Acknowledgement) -> list[InFlight
     problem = "Batch record not found."
     if floor is None:
         raise invalid_state(f"{problem} The request batch offsets are not found in the cache.")
-    found = partition.batches.between(floor.first_offset, one.last_offset)
+    found = partition.batches.overlapping(floor.first_offset, one.last_offset)
     for end, offset in (("first", one.first_offset), ("last", one.last_offset)):
         if found[-1].last_offset < offset:
             problem += f" The {end} offset in request is past acquired records."
@@ -180,37 +170,20 @@ def acknowledge_batch(
             raise invalid_state("The batch cannot be acknowledged. The batch is not in the acquired state.")
         if batch.whole.member_id != member_id:
             raise invalid_state("Member is not the owner of batch record")
-        is_within = batch.is_within(one.first_offset, one.last_offset)
-        if is_within and len(one.types) == 1 and not partition.starts_within(batch):
-            take(changes, batch.first_offset, batch.last_offset, batch.whole, one.types[0], now_ms)
-            return
-    for offset, state in batch.split().items():
-        if offset < one.first_offset or offset < partition.start_offset:
-            continue
-        if offset > one.last_offset:
-            break
+    if len(one.types) > 1:
+        batch.split()
+    for first, last, state in batch.parts(max(one.first_offset, partition.start_offset), one.last_offset):
         if state.state is not ACQUIRED:
             raise invalid_state("The offset cannot be acknowledged. The offset is not acquired.")
         if state.member_id != member_id:
             raise invalid_state("Member is not the owner of offset")
-        take(changes, offset, offset, state, one.type_of(offset), now_ms)
-
-
-def take(
-    changes: RecordChanges,
-    first_offset: int,
-    last_offset: int,
-    state: InFlightState,
-    acknowledge_type: int,
-    now_ms: int,
-) -> None:
-    """Change the state of a member's records, or renew their lock. Raises ApiError: INVALID_RECORD_STATE."""
-    if acknowledge_type != RENEW:
-        changes.change(first_offset, last_offset, state, STATE_OF_TYPE[acknowledge_type])
-    elif changes.partition.config("share.renew.acknowledge.enable"):
-        state.lock_until_ms = changes.partition.lock_until(now_ms)
-    else:
-        raise invalid_state("Renewing acquisition locks is not enabled for the group.")
+        acknowledge_type = one.type_of(first)
+        if acknowledge_type != RENEW:
+            changes.change(first, last, state, STATE_OF_TYPE[acknowledge_type])
+        elif partition.config("share.renew.acknowledge.enable"):
+            state.lock_until_ms = partition.lock_until(now_ms)
+        else:
+            raise invalid_state("Renewing acquisition locks is not enabled for the group.")
 
 
 def invalid_state(problem: str) -> ApiError:

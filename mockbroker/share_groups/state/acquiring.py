@@ -10,10 +10,11 @@ Source: SharePartition.acquire, Apache Kafka 4.4.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from mockbroker.share_groups.state.in_flight import ACQUIRED, AVAILABLE, InFlightBatch, InFlightState
-from mockbroker.share_groups.state.partition import SharePartition, archive
+from mockbroker.share_groups.state.partition import SharePartition
 
 MIN_THROTTLED_DELIVERIES = 2
 
@@ -34,83 +35,57 @@ class Acquired(NamedTuple):
     delivery_count: int
 
 
-class Acquiring(NamedTuple):
-    """A member's request to acquire records.
+@dataclass(slots=True)
+class Acquisition:
+    """A member's request to acquire records that were read, and the offsets acquired so far.
 
-    ``batch_size`` is the maximum number of records of an in-flight batch, as far as the log's batches allow;
-    with ``limits_records`` no more than ``max_records`` are acquired.
+    At most ``left`` more records are acquired, or with ``limits_records`` exactly that many at most; ``batch_size`` is
+    the maximum number of records of an in-flight batch, as far as the log's batches allow.
+    ``count`` is the number of records that count as acquired.
     """
 
+    partition: SharePartition
     member_id: str
-    max_records: int
+    left: int
     batch_size: int
     limits_records: bool
     now_ms: int
-
-
-def acquire(
-    partition: SharePartition, request: Acquiring, fetch_offset: int, log_batches: Sequence[LogBatch]
-) -> tuple[list[Acquired], int]:
-    """Acquire records that were read from an offset on.
-
-    Returns: the acquired offsets in order, and the number of records that count as acquired.
-    """
-    if request.max_records <= 0 or not log_batches or log_batches[-1].last_offset < partition.start_offset:
-        return [], 0
-    acquisition = _Acquisition(partition, request, fetch_offset, log_batches)
-    if acquisition.left <= 0:
-        return [], 0
-    acquisition.run(fetch_offset)
-    acquired, count = acquisition.acquired, acquisition.count
-    aborted = [batch for batch in log_batches if batch.is_aborted]
-    if acquired and aborted:
-        acquired = without_aborted(partition, acquired, aborted)
-        count = sum(one.last_offset - one.first_offset + 1 for one in acquired)
-    return acquired, count
-
-
-class _Acquisition:
-    """An acquisition in progress: the acquired offsets, their number, and how many records may still be acquired."""
-
-    def __init__(
-        self, partition: SharePartition, request: Acquiring, fetch_offset: int, log_batches: Sequence[LogBatch]
-    ) -> None:
-        self.partition, self.request, self.log_batches = partition, request, log_batches
-        self.first_base, self.last_offset = log_batches[0].base_offset, log_batches[-1].last_offset
-        self.acquired: list[Acquired] = []
-        self.count = 0
-        max_in_flight: int = partition.config("share.partition.max.record.locks")
-        self.left = min(request.max_records, max_in_flight - partition.in_flight_records)
-        if self.left <= 0 and fetch_offset <= partition.end_offset:  # at the limit of records in flight
-            self.left = min(request.max_records, partition.end_offset - fetch_offset + 1)
-            self.last_offset = min(self.last_offset, partition.end_offset)
+    log_batches: Sequence[LogBatch]
+    acquired: list[Acquired] = field(default_factory=list)
+    count: int = 0
+    first_base: int = 0
+    last_offset: int = 0
 
     def run(self, fetch_offset: int) -> None:
-        partition, base_offset = self.partition, self.first_base
-        self._archive_skipped(fetch_offset)
-        floor = partition.batches.floor(base_offset)
-        if floor is None:
-            base_offset = max(base_offset, partition.start_offset)
-        elif floor.last_offset >= base_offset:
-            base_offset = floor.first_offset
-        known = partition.batches.between(min(self.first_base, base_offset), self.last_offset)
-        if not known:
-            self._acquire_new(base_offset, self.last_offset)
+        """Acquire records that were read from an offset on."""
+        partition, log_batches = self.partition, self.log_batches
+        if self.left <= 0 or not log_batches or log_batches[-1].last_offset < partition.start_offset:
             return
-        self._acquire_known(known, base_offset)
-        if self.acquired:
-            partition.note_gap_seen(self.acquired[-1].last_offset + 1)
-
-    def _archive_skipped(self, fetch_offset: int) -> None:
-        """Archive records that the log no longer contains."""
-        partition = self.partition
-        if not partition.batches or fetch_offset >= self.first_base:
+        self.first_base, self.last_offset = log_batches[0].base_offset, log_batches[-1].last_offset
+        capacity: int = partition.config("share.partition.max.record.locks") - partition.in_flight_records
+        if capacity <= 0 and fetch_offset <= partition.end_offset:  # at the limit of records in flight
+            capacity = partition.end_offset - fetch_offset + 1
+            self.last_offset = min(self.last_offset, partition.end_offset)
+        self.left = min(self.left, capacity)
+        if self.left <= 0:
             return
-        floor = partition.batches.floor(fetch_offset)
-        first = floor.first_offset if floor is not None and floor.last_offset >= fetch_offset else fetch_offset
-        skipped = partition.batches.between(first, self.first_base - 1)
-        if archive(partition, skipped, fetch_offset, self.first_base, AVAILABLE, counts=True):
+        is_cut = fetch_offset < self.first_base  # the log no longer contains some records
+        if is_cut and partition.archive(fetch_offset, self.first_base - 1, AVAILABLE):
             partition.looks_for_offset = True
+        known = partition.batches.overlapping(self.first_base, self.last_offset)
+        base_offset = max(self.first_base, partition.start_offset)
+        if known and known[0].first_offset <= self.first_base:
+            base_offset = known[0].first_offset
+        if known:
+            self._acquire_known(known, base_offset)
+        else:
+            self._acquire_new(base_offset, self.last_offset)
+        if known and self.acquired:
+            partition.note_gap_seen(self.acquired[-1].last_offset + 1)
+        aborted = [batch for batch in log_batches if batch.is_aborted]
+        if self.acquired and aborted:
+            self.acquired = without_aborted(partition, self.acquired, aborted)
+            self.count = sum(one.last_offset - one.first_offset + 1 for one in self.acquired)
 
     def _add(self, acquired: Sequence[Acquired], count: int) -> None:
         self.acquired += acquired
@@ -119,7 +94,7 @@ class _Acquisition:
 
     def _acquire_known(self, known: Sequence[InFlightBatch], base_offset: int) -> None:
         """Acquire available records of in-flight batches, of gaps between them, and of offsets after them."""
-        partition, request = self.partition, self.request
+        partition = self.partition
         gap_start = base_offset
         for batch in known:
             if self.left <= 0:
@@ -133,15 +108,13 @@ class _Acquisition:
             is_throttled = self._throttles(batch)
             if is_throttled and self.count > 0:
                 return
-            is_cut = request.limits_records and len(batch) > self.left
-            is_within = batch.is_within(self.first_base, self.last_offset)
-            if is_within and batch.by_offset is None and not is_cut and not is_throttled:
-                if batch.whole.state is AVAILABLE:
-                    batch.whole.acquire(request.member_id, partition.lock_until(request.now_ms))
-                    whole = Acquired(batch.first_offset, batch.last_offset, batch.whole.delivery_count)
-                    self._add([whole], len(batch))
-                continue
             if batch.by_offset is None and batch.whole.state is not AVAILABLE:
+                continue
+            is_cut = self.limits_records and len(batch) > self.left
+            is_within = self.first_base <= batch.first_offset and batch.last_offset <= self.last_offset
+            if is_within and batch.by_offset is None and not is_cut and not is_throttled:
+                batch.whole.acquire(self.member_id, partition.lock_until(self.now_ms))
+                self._add([Acquired(batch.first_offset, batch.last_offset, batch.whole.delivery_count)], len(batch))
                 continue
             part = self._acquire_part(batch)
             self._add(joined(part), len(part))
@@ -153,7 +126,7 @@ class _Acquisition:
 
     def _acquire_new(self, first_offset: int, last_offset: int) -> None:
         """Acquire records that were never acquired before."""
-        partition, request, max_records = self.partition, self.request, self.left
+        partition, max_records = self.partition, self.left
         if not partition.batches:
             first_offset = max(first_offset, partition.end_offset)
         last = last_offset
@@ -162,14 +135,14 @@ class _Acquisition:
             if partition.gap_start is not None:
                 last = min(last, last_offset)
         ends = [last]
-        if not request.limits_records and last - first_offset + 1 > request.batch_size:
-            ends = batch_ends(self.log_batches, first_offset, last, request.batch_size)
-        is_cut = request.limits_records and last - first_offset + 1 > max_records
-        until_ms = partition.lock_until(request.now_ms)
+        if not self.limits_records and last - first_offset + 1 > self.batch_size:
+            ends = batch_ends(self.log_batches, first_offset, last, self.batch_size)
+        is_cut = self.limits_records and last - first_offset + 1 > max_records
+        until_ms = partition.lock_until(self.now_ms)
         acquired: list[Acquired] = []
         first = first_offset
         for end in ends:
-            batch = InFlightBatch(first, end, InFlightState(ACQUIRED, 1, request.member_id, until_ms))
+            batch = InFlightBatch(first, end, InFlightState(ACQUIRED, 1, self.member_id, until_ms))
             acquired_last = first + max_records - 1 if is_cut else end
             if is_cut:
                 for offset, state in batch.split().items():
@@ -182,7 +155,7 @@ class _Acquisition:
         if partition.batches[0].first_offset == first_offset:
             partition.start_offset = first_offset
         partition.end_offset = max(partition.end_offset, last)
-        acquired_last = acquired[0].last_offset if request.limits_records else last
+        acquired_last = acquired[0].last_offset if self.limits_records else last
         partition.note_gap_seen(acquired_last + 1)
         self._add(acquired, acquired_last - first_offset + 1)
 
@@ -197,7 +170,7 @@ class _Acquisition:
 
     def _acquire_part(self, batch: InFlightBatch) -> list[Acquired]:
         """Acquire available records of a batch, offset by offset."""
-        partition, request = self.partition, self.request
+        partition = self.partition
         limit: int = partition.config("share.delivery.count.limit")
         throttled = throttled_deliveries(limit)
         states = batch.split()
@@ -213,9 +186,9 @@ class _Acquisition:
                 break
             if state.delivery_count >= throttled and most is None:
                 most = max(1, len(states) >> (state.delivery_count - throttled + 1))
-            state.acquire(request.member_id, partition.lock_until(request.now_ms))
+            state.acquire(self.member_id, partition.lock_until(self.now_ms))
             acquired.append(Acquired(offset, offset, state.delivery_count))
-            if is_last_delivery or len(acquired) == most or (request.limits_records and len(acquired) == self.left):
+            if is_last_delivery or len(acquired) == most or (self.limits_records and len(acquired) == self.left):
                 break
         return acquired
 
@@ -273,10 +246,7 @@ def without_aborted(
 ) -> list[Acquired]:
     """The acquired offsets without those of aborted transactions, which are archived."""
     for batch in aborted:
-        floor = partition.batches.floor(batch.base_offset)
-        if floor is not None:
-            within = partition.batches.between(floor.first_offset, batch.last_offset)
-            archive(partition, within, batch.base_offset, batch.last_offset + 1, ACQUIRED, counts=True)
+        partition.archive(batch.base_offset, batch.last_offset, ACQUIRED)
     result: list[Acquired] = []
     for one in acquired:
         first = one.first_offset

@@ -3,14 +3,17 @@
 The group coordinator initializes a share partition, each new leader reads its state and writes it whenever members
 acknowledge records, and it is deleted with the group. States are changed only by Kafka's own records.
 
-Source: ShareCoordinatorShard, Apache Kafka 4.4.
+At intervals old states are written again, and the records before the last snapshot of every share partition deleted.
+The topic is not compacted, because an update is useless without the snapshot before it.
+
+Source: ShareCoordinatorShard, ShareCoordinatorService and ShareCoordinatorOffsetsManager, Apache Kafka 4.4.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import structs
 
@@ -20,13 +23,16 @@ from mockbroker.share_groups.share_states import (
     SHARE_TOPIC,
     SharePartitionKey,
     ShareState,
+    after_snapshot,
     after_update,
     combined,
     coordinator_key,
-    replay,
+    share_partition_of,
 )
 from mockbroker.state.coordinator_shard import CoordinatorRecord
 from mockbroker.state.errors import ApiError
+from mockbroker.state.timers import Timers
+from mockbroker.state.topics.topic import NO_LEADER
 from protocol.embedded.share_state_log import (
     ShareSnapshotKey,
     ShareSnapshotValue,
@@ -38,7 +44,13 @@ from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
     from mockbroker.state.cluster import Cluster
+    from mockbroker.state.topics.topic import Partition
 
+Job = Literal["prune", "repeat"]
+INTERVALS: dict[Job, str] = {
+    "prune": "share.coordinator.state.topic.prune.interval.ms",
+    "repeat": "share.coordinator.cold.partition.snapshot.interval.ms",
+}
 UPDATES_PER_SNAPSHOT = "share.coordinator.snapshot.update.records.per.snapshot"
 FENCED_LEADER_EPOCH_MESSAGE = "The leader epoch in the request is older than the epoch on the broker."
 FENCED_STATE_EPOCH_MESSAGE = "The coordinator rejected the request because the state epoch did not match."
@@ -46,15 +58,18 @@ FENCED_STATE_EPOCH_MESSAGE = "The coordinator rejected the request because the s
 
 @dataclass(slots=True, eq=False)
 class ShareCoordinator:
-    """The states of a cluster's share partitions, for all coordinators.
+    """The states of a cluster's share partitions, for all coordinators, replayed from the logs.
 
-    ``states`` is replayed from the logs of ``__share_group_state``. ``_updates`` counts the updates towards the next
-    snapshot: as in Kafka, a snapshot written for another reason does not reset the count.
+    ``_snapshots`` has the offset of the last snapshot of each share partition.
     """
 
     cluster: Cluster
     states: dict[SharePartitionKey, ShareState] = field(default_factory=dict)
-    _updates: dict[SharePartitionKey, int] = field(default_factory=dict)
+    _snapshots: dict[SharePartitionKey, int] = field(default_factory=dict)
+    _timers: Timers[Job] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._timers = self.cluster.timers.subsystem("share coordinator", self._on_timer)
 
     def initialize(self, key: SharePartitionKey, state_epoch: int, start_offset: int) -> None:
         """Initialize or reinitialize a share partition. Raises ApiError: INVALID_REQUEST, FENCED_STATE_EPOCH,
@@ -71,7 +86,7 @@ class ShareCoordinator:
             start_offset=start_offset,
             delivery_complete_count=-1 if start_offset == NO_OFFSET else 0,
         )
-        self._write_snapshot(key, before, value, self._wall_ms())
+        self._write_snapshot(key, value, self._wall_ms())
 
     def read(self, key: SharePartitionKey, leader_epoch: int) -> ShareSnapshotValue:
         """The state of a share partition for a leader of this epoch; leaders of older epochs can no longer write it.
@@ -110,25 +125,91 @@ class ShareCoordinator:
         """Delete a share partition's state, if any. Raises ApiError: INVALID_REQUEST, UNKNOWN_TOPIC_OR_PARTITION."""
         check_numbers(partition_id=key.partition)
         self._check_partition(key)
-        self.forget([key])
+        self.forget(key)
 
-    def forget(self, keys: Iterable[SharePartitionKey]) -> None:
-        """Delete the states of share partitions, without a check that the topic exists."""
-        known = [key for key in keys if self.states.get(key) is not None]
-        for key in known:
+    def forget(self, key: SharePartitionKey) -> None:
+        """Delete a share partition's state, if any, without a check that the topic exists."""
+        if key in self.states:
             self._append(key, ShareSnapshotKey, None)
-            self._updates.pop(key, None)
 
-    def forget_topic(self, topic_id: bytes) -> None:
-        """A topic was deleted."""
-        self.forget([key for key in self.states if key.topic_id == topic_id])
+    # logs
 
-    def repeat(self, key: SharePartitionKey) -> None:
-        """Write a share partition's unchanged state again, so that older records can be deleted."""
-        state = self.states[key]
-        value: Any = state.value
-        again = structs.replace(value, snapshot_epoch=value.snapshot_epoch + 1)
-        self._write_snapshot(key, state, again, value.create_timestamp)
+    def restore(self, partition: Partition) -> None:
+        """Replay a log that has records already."""
+        from mockbroker.state.coordinator_log import record_of
+        from protocol.records import iter_records
+
+        for batch in partition.log.batches(partition.log.start_offset):
+            for one in iter_records(batch.data, crc=False):
+                for record in record_of(SHARE_TOPIC, one):
+                    self.appended(partition, record, one.offset)
+                    self.replay(record)
+
+    def replay(self, record: CoordinatorRecord) -> None:
+        """Apply a record to the states."""
+        key = share_partition_of(record.key)
+        if record.value is None:
+            self.states.pop(key, None)
+        elif isinstance(record.value, ShareSnapshotValue):
+            self.states[key] = after_snapshot(self.states.get(key), record.value, self._max_updates())
+        else:
+            self.states[key] = after_update(self.states.get(key), record.value)
+
+    def appended(self, partition: Partition, record: CoordinatorRecord, offset: int) -> None:
+        """Track the offset of a record that was appended to a log."""
+        for job in INTERVALS:
+            if job not in self._timers:
+                self._set_timer(job)
+        if record.value is None:
+            self._snapshots.pop(share_partition_of(record.key), None)
+        elif isinstance(record.key, ShareSnapshotKey):
+            self._snapshots[share_partition_of(record.key)] = offset
+
+    def forget_all(self) -> None:
+        """The topic was deleted, and with it all that coordinators have written."""
+        self.states.clear()
+        self._snapshots.clear()
+
+    def _on_timer(self, job: Job, now_ms: int) -> None:
+        self.cluster.now_ms = now_ms
+        topics = self.cluster.internal_topics
+        topic = self.cluster.topics.get(SHARE_TOPIC)
+        if topic is None:
+            return
+        stored: dict[Partition, list[SharePartitionKey]] = {one: [] for one in topic.partitions if one.log.end_offset}
+        for key in self.states:
+            stored.setdefault(topics.partition_of(SHARE_TOPIC, coordinator_key(key)), []).append(key)
+        for partition, keys in stored.items():
+            if partition.leader == NO_LEADER:
+                continue
+            if job == "repeat":
+                self._repeat(keys)
+                continue
+            offset = min(
+                (self._snapshots[key] for key in keys if key in self._snapshots), default=partition.log.end_offset - 1
+            )
+            if offset <= partition.high_watermark and partition.advance_start(offset):
+                self.cluster.notify(partition)
+        self._set_timer(job)
+
+    def _repeat(self, keys: Iterable[SharePartitionKey]) -> None:
+        """Write the states again whose snapshot is old, unless that was done with all of them."""
+        values: list[Any] = [self.states[key].value for key in keys]
+        if all(value.create_timestamp != value.write_timestamp for value in values):
+            return
+        for key, value in zip(keys, values, strict=True):
+            if self._wall_ms() - value.write_timestamp >= self._interval_ms("repeat"):
+                again = structs.replace(value, snapshot_epoch=value.snapshot_epoch + 1)
+                self._write_snapshot(key, again, value.create_timestamp)
+
+    def _set_timer(self, job: Job) -> None:
+        self._timers.set(job, self.cluster.now_ms + self._interval_ms(job))
+
+    def _interval_ms(self, job: Job) -> int:
+        interval_ms: int = self.cluster.configs.broker(None, INTERVALS[job])
+        return interval_ms
+
+    # internals
 
     def _state(self, key: SharePartitionKey, leader_epoch: int, operation: str) -> ShareState:
         """The state of a share partition for a leader of this epoch. Raises ApiError."""
@@ -155,12 +236,9 @@ class ShareCoordinator:
     ) -> None:
         """Write an update, or a snapshot once there are enough updates."""
         known = state.value
-        start_offset = max(written.start_offset, known.start_offset)
-        complete = written.delivery_complete_count
-        if written.start_offset == known.start_offset:
-            complete = max(complete, known.delivery_complete_count)
-        elif written.start_offset < known.start_offset:
-            complete = known.delivery_complete_count
+        start_offset, complete = max(
+            (written.start_offset, written.delivery_complete_count), (known.start_offset, known.delivery_complete_count)
+        )
         update = ShareUpdateValue(
             snapshot_epoch=known.snapshot_epoch,
             leader_epoch=leader_epoch,
@@ -168,36 +246,30 @@ class ShareCoordinator:
             delivery_complete_count=complete,
             state_batches=combined(batches, start_offset),
         )
-        updates = self._updates.get(key, state.updates)
-        if updates >= self._updates_per_snapshot():
-            value = after_update(state, update).value
-            value.snapshot_epoch += 1
-            self._write_snapshot(key, state, value, self._wall_ms())
-        else:
+        if state.updates < self._max_updates():
             self._append(key, ShareUpdateKey, update)
-            self._updates[key] = updates + 1
+            return
+        value = after_update(state, update).value
+        value.snapshot_epoch += 1
+        self._write_snapshot(key, value, self._wall_ms())
+
+    def _write_snapshot(self, key: SharePartitionKey, value: ShareSnapshotValue, create_ms: int) -> None:
+        """Write a snapshot; one that is repeated because of its age has two times."""
+        value.create_timestamp, value.write_timestamp = create_ms, self._wall_ms()
+        self._append(key, ShareSnapshotKey, value)
 
     def _append(self, key: SharePartitionKey, kind: type[ShareSnapshotKey | ShareUpdateKey], value: Any | None) -> None:
         """Write a record of a share partition, and apply it."""
         record = CoordinatorRecord(kind(**key._asdict()), value)
         self.cluster.internal_topics.write(SHARE_TOPIC, coordinator_key(key), [record])
-        replay(self.states, record)
+        self.replay(record)
 
-    def _updates_per_snapshot(self) -> int:
+    def _max_updates(self) -> int:
         limit: int = self.cluster.configs.broker(None, UPDATES_PER_SNAPSHOT)
         return limit
 
     def _wall_ms(self) -> int:
         return self.cluster.clock.at(self.cluster.now_ms)
-
-    def _write_snapshot(
-        self, key: SharePartitionKey, before: ShareState | None, value: ShareSnapshotValue, create_ms: int
-    ) -> None:
-        """Write a snapshot; one that is repeated because of its age has two times."""
-        value.create_timestamp, value.write_timestamp = create_ms, self._wall_ms()
-        updates = 0 if before is None else self._updates.get(key, before.updates)
-        self._append(key, ShareSnapshotKey, value)
-        self._updates[key] = 0 if updates >= self._updates_per_snapshot() else updates
 
 
 def check_numbers(**numbers: int) -> None:

@@ -99,8 +99,11 @@ class InFlightBatch:
             for offset, state in self.by_offset.items():
                 yield offset, offset, state
 
-    def is_within(self, first_offset: int, last_offset: int) -> bool:
-        return self.first_offset >= first_offset and self.last_offset <= last_offset
+    def parts(self, first_offset: int, last_offset: int) -> list[tuple[int, int, InFlightState]]:
+        """The ``states`` between two offsets, both inclusive; splits a batch that is not all between them."""
+        if self.by_offset is None and not (first_offset <= self.first_offset and self.last_offset <= last_offset):
+            self.split()
+        return [one for one in self.states() if first_offset <= one[0] and one[1] <= last_offset]
 
 
 class InFlight(list[InFlightBatch]):
@@ -122,9 +125,12 @@ class InFlight(list[InFlightBatch]):
         index = self._until(offset + 1)
         return self[index - 1] if index else None
 
-    def between(self, first_offset: int, last_offset: int) -> list[InFlightBatch]:
-        """The batches that begin between two offsets, both inclusive."""
-        return self[self._until(first_offset) : self._until(last_offset + 1)]
+    def overlapping(self, first_offset: int, last_offset: int) -> list[InFlightBatch]:
+        """The batches with some of the offsets between two, both inclusive."""
+        start = self._until(first_offset)
+        if start and self[start - 1].last_offset >= first_offset:
+            start -= 1
+        return self[start : self._until(last_offset + 1)]
 
     def following(self, offset: int) -> int:
         """The first offset of the next batch after an offset. Raises IndexError if there is none."""

@@ -35,7 +35,7 @@ class SharePartition:
     Args:
         config: returns the current value of one of the group's configs.
         persist: persists batches and the fields below at the share coordinator; raises ApiError.
-        on_lock: called with the time at which locks expire.
+        on_lock: called with the time at which a lock expires.
     """
 
     key: SharePartitionKey
@@ -51,7 +51,6 @@ class SharePartition:
     batches: InFlight = field(default_factory=InFlight)
     looks_for_offset: bool = False  # an offset before the end may be available
     _gap: tuple[int, int] = (NO_OFFSET, NO_OFFSET)
-    _locked_until_ms: int | None = None  # the time last passed to ``on_lock``
 
     def load(self, start_offset: int, state_epoch: int, state_batches: Iterable[StateBatch]) -> None:
         """Load the state of the share coordinator. Raises ValueError: batches that contradict each other."""
@@ -120,26 +119,13 @@ class SharePartition:
         has_gap = self.gap_start is not None and offset <= self.end_offset
         self._gap = (self.end_offset, offset) if has_gap else (NO_OFFSET, NO_OFFSET)
 
-    # locks
-
     def lock_until(self, now_ms: int) -> int:
-        """The time at which a lock acquired now expires; calls ``on_lock`` if no earlier call covers it."""
+        """The time at which a lock acquired now expires."""
         until_ms: int = now_ms + self.config("share.record.lock.duration.ms")
-        if self._locked_until_ms is None or until_ms < self._locked_until_ms:
-            self.locked_until(until_ms)
+        self.on_lock(self, until_ms)
         return until_ms
 
-    def locked_until(self, until_ms: int | None) -> None:
-        """Record when the next lock expires after the expired ones were released; calls ``on_lock`` if there is one."""
-        self._locked_until_ms = until_ms
-        if until_ms is not None:
-            self.on_lock(self, until_ms)
-
     # the start offset
-
-    def starts_within(self, batch: InFlightBatch) -> bool:
-        """True if the start offset is inside a batch."""
-        return batch.first_offset < self.start_offset <= batch.last_offset
 
     def records_from_start(self, first_offset: int, last_offset: int) -> int:
         return last_offset - max(self.start_offset, first_offset) + 1 if last_offset >= self.start_offset else 0
@@ -199,48 +185,30 @@ class SharePartition:
             self.delivery_complete_count = 0
             return
         done = 0
-        for batch in self.batches.between(0, offset - 1):
+        for batch in self.batches.overlapping(self.start_offset, offset - 1):
             for first, last, state in batch.states():
                 if state.state.is_terminal:
                     done += max(0, min(offset - 1, last) - max(self.start_offset, first) + 1)
-        if archive(self, self.batches, self.start_offset, offset, AVAILABLE, counts=False):
+        if self.archive(self.start_offset, offset - 1, AVAILABLE, counts=False):
             self.looks_for_offset = True
         self.start_offset = offset
         self.delivery_complete_count -= done
         self.end_offset = max(self.end_offset, offset)
 
+    def archive(self, first_offset: int, last_offset: int, state: RecordState, *, counts: bool = True) -> bool:
+        """Archive the records in a state between two offsets, both inclusive; returns True if there were any.
 
-def archive(
-    partition: SharePartition,
-    batches: Iterable[InFlightBatch],
-    first_offset: int,
-    end_offset: int,
-    state: RecordState,
-    *,
-    counts: bool,
-) -> bool:
-    """Archive the records in a state from first_offset until before end_offset; returns True if there were any.
-
-    Args:
-        counts: count them as complete deliveries.
-    """
-    archived = False
-    for batch in batches:
-        if batch.first_offset >= end_offset:
-            break
-        if batch.by_offset is None:
-            if batch.whole.state is not state:
+        Args:
+            counts: count them as complete deliveries.
+        """
+        archived = False
+        for batch in self.batches.overlapping(first_offset, last_offset):
+            if batch.by_offset is None and batch.whole.state is not state:
                 continue
-            if not batch.is_within(first_offset, end_offset - 1):
-                batch.split()
-        for first, last, one in batch.states():
-            if first < first_offset:
-                continue
-            if first >= end_offset:
-                break
-            if one.state is state:
-                one.archive()
-                archived = True
-                if counts:
-                    partition.delivery_complete_count += last - first + 1
-    return archived
+            for first, last, one in batch.parts(first_offset, last_offset):
+                if one.state is state:
+                    one.archive()
+                    archived = True
+                    if counts:
+                        self.delivery_complete_count += last - first + 1
+        return archived

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 from mockbroker.state.errors import ApiError
+from mockbroker.state.sessions.fetch_sessions import FIRST_EPOCH, next_epoch
 from protocol.error_codes import ErrorCode
 
-FIRST_EPOCH, FINAL_EPOCH = 0, -1
-MAX_EPOCH = 0x7FFFFFFF
 SessionKey = tuple[str, str]  # group and member
 TopicIndex = tuple[bytes, int]  # topic id and partition
 
@@ -43,18 +43,15 @@ class ShareSession:
             self.partitions.pop(one, None)
             self.unknown.discard(one)
 
-    def next_epoch(self) -> None:
-        self.epoch = 1 if self.epoch == MAX_EPOCH else self.epoch + 1
-
-    def has_news(self, one: TopicIndex, *, has_records: bool, has_error: bool) -> bool:
-        """True if the response includes a partition; records what the next response must include."""
+    def has_news(self, one: TopicIndex, entry: Any) -> bool:
+        """True if the response includes a partition; records whether the next response must include it."""
         is_due = self.partitions.get(one)
         if is_due is None:
             return True
-        self.partitions[one] = has_error
+        has_records, has_error = bool(entry.records), entry.error_code != ErrorCode.NONE
         if has_records:
-            del self.partitions[one]
-            self.partitions[one] = has_error
+            del self.partitions[one]  # read last from now on
+        self.partitions[one] = has_error
         return has_records or is_due or has_error
 
 
@@ -102,7 +99,7 @@ class ShareSessions(dict[SessionKey, ShareSession]):
             raise ApiError(
                 ErrorCode.INVALID_SHARE_SESSION_EPOCH, f"share session epoch {epoch}, but {session.epoch} is the next"
             )
-        session.next_epoch()
+        session.epoch = next_epoch(epoch)
         return session
 
     def connection_closed(self, connection: int) -> SessionKey | None:

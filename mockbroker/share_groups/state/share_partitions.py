@@ -9,10 +9,10 @@ Source: SharePartitionManager and ShareGroupConfigProvider, Apache Kafka 4.4.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mockbroker.handlers.list_offsets import first_record_since
 from mockbroker.share_groups.share_states import NO_OFFSET, SharePartitionKey
@@ -27,7 +27,6 @@ from protocol.embedded.share_state_log import ShareUpdateValue, StateBatch
 from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
-    from mockbroker.share_groups.groups.group import ShareGroup
     from mockbroker.state.cluster import Cluster
     from mockbroker.state.topics.topic import Partition
 
@@ -65,25 +64,6 @@ class SharePartitions:
         self.coordinator = ShareCoordinator(self.cluster)
         self._timers = self.cluster.timers.subsystem("share partitions", self._on_timer)
 
-    def offsets_of(self, group: ShareGroup) -> list[tuple[str, int, int, int | None]]:
-        """Topic, index, start offset and lag of a group in each partition that its members have read.
-
-        The lag counts to the high watermark, without complete deliveries; None if the partition does not exist.
-        """
-        shown: list[tuple[str, int, int, int | None]] = []
-        for topic_id, topic_state in (group.initialized or {}).items():
-            topic = self.cluster.topics.get(topic_state.name)
-            for index in sorted(topic_state.partitions):
-                state = self.coordinator.states.get(SharePartitionKey(group.id, topic_id, index))
-                if state is None or state.value.start_offset == NO_OFFSET:
-                    continue
-                start_offset = state.value.start_offset
-                done = start_offset + max(0, state.value.delivery_complete_count)
-                exists = topic is not None and topic.id == topic_id and index < len(topic.partitions)
-                lag = max(0, topic.partitions[index].high_watermark - done) if topic is not None and exists else None
-                shown.append((topic_state.name, index, start_offset, lag))
-        return sorted(shown, key=lambda one: one[:2])
-
     def get(self, key: SharePartitionKey) -> SharePartition | None:
         """A running share partition, None if it does not run."""
         return self._running.get(key)
@@ -102,7 +82,7 @@ class SharePartitions:
             partition.leader_epoch,
             partial(self.cluster.configs.group, key.group_id),
             self._persist,
-            lambda one, until_ms: self._timers.set(one.key, until_ms),
+            self._locked,
         )
         try:
             state = self.coordinator.read(key, partition.leader_epoch)
@@ -180,24 +160,21 @@ class SharePartitions:
             self._release(session)
 
     def forget_topic(self, topic_id: bytes) -> None:
-        """Stop the share partitions of a deleted topic."""
-        self._fence_all(lambda one: one.key.topic_id == topic_id)
-        self.coordinator.forget_topic(topic_id)
-        from mockbroker.share_groups.groups.group import ShareGroup
-        from mockbroker.share_groups.groups.partitions import forget_topics
+        """Discard all state of a deleted topic."""
+        self._forget(lambda key: key.topic_id == topic_id)
+        groups: list[Any] = self.cluster.groups.select(types=("share",))
+        for group in groups:
+            if any(one[0] == topic_id for one in group.initialized or ()):
+                group.forget_topics([topic_id])
 
-        for group in self.cluster.groups.select(types=("share",)):
-            if isinstance(group, ShareGroup) and topic_id in (group.initialized or {}):
-                forget_topics(group, {topic_id})
+    def forget_group(self, group_id: str, topic_ids: Collection[bytes] = ()) -> None:
+        """Discard all state of a deleted group, or of a group in these topics."""
+        self._forget(lambda key: key.group_id == group_id and (not topic_ids or key.topic_id in topic_ids))
 
-    def forget_group(self, group_id: str, keys: Iterable[SharePartitionKey] = ()) -> None:
-        """Discard all state of a deleted group, or of deleted partitions of a group."""
-        gone = set(keys) or {
-            key for key in self._running.keys() | self.coordinator.states.keys() if key.group_id == group_id
-        }
-        for key in sorted(gone):
+    def _forget(self, is_meant: Callable[[SharePartitionKey], bool]) -> None:
+        for key in sorted(filter(is_meant, self._running.keys() | self.coordinator.states.keys())):
             self.fence(key)
-        self.coordinator.forget(sorted(gone))
+            self.coordinator.forget(key)
 
     # internals
 
@@ -224,6 +201,9 @@ class SharePartitions:
             self.coordinator.write(partition.key, partition.state_epoch, update)
         except ApiError as error:
             raise for_members(error) from None
+
+    def _locked(self, partition: SharePartition, until_ms: int) -> None:
+        self._timers.set(partition.key, min(until_ms, self._timers.deadlines.get(partition.key, until_ms)))
 
     def _first_offset(self, group_id: str, partition: Partition) -> int:
         """The start offset of a group without one, by ``share.auto.offset.reset``."""

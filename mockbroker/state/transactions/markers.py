@@ -40,7 +40,7 @@ class Markers:
     cluster: Cluster
     _missing: dict[str, dict[TopicPartition, WrittenMarker | None]] = field(default_factory=dict)
 
-    def write(self, transactional_id: str, value: TransactionLogValue, now_ms: int) -> bool:
+    def write(self, transactional_id: str, value: TransactionLogValue) -> bool:
         """Write the markers of a transaction that can be written; returns True if none is missing.
 
         Once its completion is written, ``forget`` ends it.
@@ -49,7 +49,7 @@ class Markers:
         if missing is None:
             missing = self._missing[transactional_id] = dict.fromkeys(partitions_of(value))
         for partition in list(missing):
-            if self._write_one(transactional_id, value, partition, missing, now_ms):
+            if self._write_one(transactional_id, value, partition, missing):
                 del missing[partition]
         return not missing
 
@@ -63,7 +63,6 @@ class Markers:
         value: TransactionLogValue,
         key: TopicPartition,
         missing: dict[TopicPartition, WrittenMarker | None],
-        now_ms: int,
     ) -> bool:
         """Write one partition's marker, unless it is written; returns True if every in-sync replica has it."""
         committed = value.transaction_status == TransactionState.PREPARE_COMMIT
@@ -83,7 +82,7 @@ class Markers:
             try:
                 end_offset = append_marker(
                     partition,
-                    self.cluster.clock.at(now_ms),
+                    self.cluster.clock.at(self.cluster.now_ms),
                     committed=committed,
                     producer_id=value.producer_id,
                     producer_epoch=value.producer_epoch,
@@ -94,7 +93,7 @@ class Markers:
                 # Otherwise an administrator ended it by WriteTxnMarkers, in a later epoch.
                 return error.code != ErrorCode.KAFKA_STORAGE_ERROR
             written = missing[key] = WrittenMarker(end_offset, partition.leader_epoch)
-            self.cluster.replication.appended(partition, now_ms)
+            self.cluster.replication.appended(partition, self.cluster.now_ms)
         return partition.high_watermark >= written.end_offset
 
     def _reaches_leader(self, transactional_id: str, partition: Partition) -> bool:

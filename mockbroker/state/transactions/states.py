@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from enum import IntEnum
 from itertools import groupby
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec import structs
 
@@ -54,10 +54,18 @@ VALID_BEFORE: dict[TransactionState, frozenset[TransactionState]] = {
 """The states that each state may follow. Before it is deleted, an id is in one of ``NO_TRANSACTION``."""
 
 
-def check_epoch(transactional_id: str, value: TransactionLogValue, epoch: int) -> None:
+class Producer(NamedTuple):
+    """The producer that sends a request: its transactional id, producer id and epoch."""
+
+    transactional_id: str
+    id: int
+    epoch: int
+
+
+def check_epoch(producer: Producer, value: TransactionLogValue) -> None:
     """Raises ApiError: PRODUCER_FENCED, unless the epoch is the current one."""
-    if epoch != value.producer_epoch:
-        raise fenced(transactional_id, value, value.producer_id, epoch)
+    if producer.epoch != value.producer_epoch:
+        raise fenced(producer, value)
 
 
 def check_ended(transactional_id: str, value: TransactionLogValue, *, commit: bool) -> None:
@@ -77,17 +85,18 @@ def check_ended(transactional_id: str, value: TransactionLogValue, *, commit: bo
         raise in_state(ErrorCode.INVALID_TXN_STATE, transactional_id, value)
 
 
-def wrong_id(transactional_id: str, producer_id: int) -> ApiError:
+def wrong_id(producer: Producer) -> ApiError:
     return ApiError(
-        ErrorCode.INVALID_PRODUCER_ID_MAPPING, f"producer id {producer_id} is not the one of {transactional_id}"
+        ErrorCode.INVALID_PRODUCER_ID_MAPPING,
+        f"producer id {producer.id} is not the one of {producer.transactional_id}",
     )
 
 
-def fenced(transactional_id: str, value: TransactionLogValue, producer_id: int, epoch: int) -> ApiError:
+def fenced(producer: Producer, value: TransactionLogValue) -> ApiError:
     return ApiError(
         ErrorCode.PRODUCER_FENCED,
-        f"expected producer id {value.producer_id} and epoch {value.producer_epoch} of {transactional_id}, "
-        f"got {producer_id} and {epoch}",
+        f"expected producer id {value.producer_id} and epoch {value.producer_epoch} of {producer.transactional_id}, "
+        f"got {producer.id} and {producer.epoch}",
     )
 
 

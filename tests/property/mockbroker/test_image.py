@@ -21,6 +21,7 @@ from mockbroker.state.logs.appending import append
 from mockbroker.state.logs.producers import recover
 from mockbroker.state.logs.store import LogStore
 from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC
+from mockbroker.state.transactions.states import Producer
 from protocol.calls import encode
 from protocol.codec import decode_as
 from protocol.embedded.group_log import GroupMetadataKey
@@ -135,12 +136,10 @@ class ImageLife(RuleBasedStateMachine):
 
     # transactions
 
-    @rule(transactional_id=transactional_ids, broker=brokers)
-    def initialise_transactional(self, transactional_id: str, broker: int) -> None:
+    @rule(transactional_id=transactional_ids)
+    def initialise_transactional(self, transactional_id: str) -> None:
         with suppress(ApiError):
-            self.cluster.transactions.initialise(
-                transactional_id, 1000, None, self.cluster.brokers[broker], self.now_ms
-            )
+            self.cluster.transactions.initialise(Producer(transactional_id, -1, -1), 1000)
 
     @rule(transactional_id=transactional_ids, name=names, index=st.integers(0, 2), size=st.integers(1, 3))
     def produce_in_transaction(self, transactional_id: str, name: str, index: int, size: int) -> None:
@@ -151,7 +150,7 @@ class ImageLife(RuleBasedStateMachine):
         with suppress(ApiError):
             partition = self.cluster.find_partition(name, index)
             self.cluster.transactions.add_partitions(
-                transactional_id, producer_id, epoch, [(name, index)], self.now_ms, client_version=2
+                Producer(transactional_id, producer_id, epoch), [(name, index)], client_version=2
             )
             key = (partition.topic.id, index, producer_id, epoch)
             sequence = self.sequences.get(key, 0)
@@ -172,12 +171,8 @@ class ImageLife(RuleBasedStateMachine):
         if known is not None:
             with suppress(ApiError):
                 self.cluster.transactions.end(
-                    transactional_id,
-                    known.producer_id,
-                    known.producer_epoch,
-                    self.now_ms,
+                    Producer(transactional_id, known.producer_id, known.producer_epoch),
                     commit=commit,
-                    broker=self.cluster.brokers[0],
                     client_version=version,
                 )
 

@@ -15,7 +15,7 @@ from mockbroker.groups.offsets import Committed
 from mockbroker.state.brokers.broker import Broker
 from mockbroker.state.cluster import Cluster
 from mockbroker.state.logs.appending import append
-from mockbroker.state.transactions.states import TransactionState
+from mockbroker.state.transactions.states import Producer, TransactionState
 from protocol.records import iter_records
 from tests.unit.mockbroker.handlers.records import batch
 
@@ -105,9 +105,7 @@ class Process:
         transactional_id = self.rng.choice(IDS)
         if transactional_id in self.open:
             return
-        found = self.cluster.transactions.initialise(
-            transactional_id, TIMEOUT_MS, None, self.cluster.brokers[0], self.now_ms
-        )
+        found = self.cluster.transactions.initialise(Producer(transactional_id, -1, -1), TIMEOUT_MS)
         self.told.producers[transactional_id] = found
 
     def produce_command(self) -> None:
@@ -121,7 +119,7 @@ class Process:
         if transactional_id is not None:
             producer_id, epoch = self.told.producers[transactional_id]
             self.cluster.transactions.add_partitions(
-                transactional_id, producer_id, epoch, [(topic, 0)], self.now_ms, client_version=2
+                Producer(transactional_id, producer_id, epoch), [(topic, 0)], client_version=2
             )
             partition = self.cluster.topics[topic].partitions[0]
             known = partition.producers.by_id.get(producer_id)
@@ -144,12 +142,7 @@ class Process:
         commit = self.rng.random() < 0.7
         values = self.open.pop(transactional_id)
         found = self.cluster.transactions.end(
-            transactional_id,
-            *self.told.producers[transactional_id],
-            self.now_ms,
-            commit=commit,
-            broker=self.cluster.brokers[0],
-            client_version=2,
+            Producer(transactional_id, *self.told.producers[transactional_id]), commit=commit, client_version=2
         )
         self.told.producers[transactional_id] = found
         (self.told.committed if commit else self.told.aborted).update(values)

@@ -7,6 +7,7 @@ from mockbroker.groups.offsets import Committed
 from mockbroker.state.brokers.broker import Broker
 from mockbroker.state.cluster import Cluster
 from mockbroker.state.errors import ApiError
+from mockbroker.state.transactions.states import Producer
 from protocol.apis.classic_group import JoinGroupRequest, SyncGroupRequest
 from protocol.apis.cluster import UnregisterBrokerRequest
 from protocol.apis.fetch import FetchRequest
@@ -344,7 +345,7 @@ def test_offsets_of_a_group_with_members_stay(sim, orders):
 
 def test_transactional_ids_that_were_not_used_for_too_long_begin_anew(sim):
     def producer_id(transactional_id: str) -> int:
-        return sim.cluster.transactions.initialise(transactional_id, 1000, None, sim.cluster.brokers[0], sim.now_ms)[0]
+        return sim.cluster.transactions.initialise(Producer(transactional_id, -1, -1), 1000)[0]
 
     old, kept = producer_id("old"), producer_id("kept")
     sim.jump_clock(6 * DAY_MS)

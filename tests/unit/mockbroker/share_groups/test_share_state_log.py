@@ -8,9 +8,8 @@ from mockbroker.core.simulation import Simulation
 from mockbroker.share_groups.share_states import (
     SHARE_TOPIC,
     SharePartitionKey,
-    ShareState,
     coordinator_key,
-    replay,
+    share_coordinator,
     share_of,
 )
 from mockbroker.state.coordinator_shard import CoordinatorRecord
@@ -123,9 +122,9 @@ def test_updates_in_the_log_go_on_from_the_snapshot_before_them():
         snapshot_epoch=3, state_epoch=1, leader_epoch=0, start_offset=10, create_timestamp=0, write_timestamp=0
     )
     update = ShareUpdateValue(snapshot_epoch=3, leader_epoch=2, start_offset=20, state_batches=[])
-    states: dict[SharePartitionKey, ShareState] = {}
+    coordinator = share_coordinator(Simulation().cluster)
     for one in [(ShareUpdateKey(**key), update), (ShareSnapshotKey(**key), snapshot), (ShareUpdateKey(**key), update)]:
-        replay(states, CoordinatorRecord(*one))
-    (state,) = states.values()
+        coordinator.replay(CoordinatorRecord(*one))
+    (state,) = coordinator.states.values()
     value = state.value
     assert (value.snapshot_epoch, value.state_epoch, value.start_offset, state.newest_leader_epoch) == (3, 1, 20, 2)

@@ -22,7 +22,7 @@ from mockbroker.state.image import Image
 from mockbroker.state.logs.appending import append
 from mockbroker.state.logs.store import LogStore
 from mockbroker.state.topics.coordinator_keys import TRANSACTIONS_TOPIC
-from mockbroker.state.transactions.states import STATE_NAMES, TransactionState
+from mockbroker.state.transactions.states import STATE_NAMES, Producer, TransactionState
 from tests.group_driver import RANGE, WITHOUT_IDS, heartbeat_request, join_request, sync_request
 from tests.internal_topics import end_transaction
 from tests.unit.mockbroker.handlers.records import batch
@@ -172,8 +172,8 @@ def test_no_producer_id_is_given_out_twice(runs):
     assert len(before) == 4
 
 
-def initialise(cluster: Cluster, now_ms: int = 0) -> tuple[int, int]:
-    return cluster.transactions.initialise("billing", 1000, None, cluster.brokers[0], now_ms)
+def initialise(cluster: Cluster) -> tuple[int, int]:
+    return cluster.transactions.initialise(Producer("billing", -1, -1), 1000)
 
 
 def test_a_transactional_id_keeps_its_producer_id_and_its_epoch_goes_on(runs):
@@ -184,7 +184,7 @@ def test_a_transactional_id_keeps_its_producer_id_and_its_epoch_goes_on(runs):
 def test_a_transaction_that_was_open_is_open_and_aborted_once_its_time_is_up(runs):
     producer_id, epoch = initialise(runs.cluster)
     partition = runs.cluster.topics["orders"].partitions[0]
-    runs.cluster.transactions.add_partitions("billing", producer_id, epoch, [("orders", 0)], 0)
+    runs.cluster.transactions.add_partitions(Producer("billing", producer_id, epoch), [("orders", 0)])
     sent = batch(b"one", producer_id=producer_id, producer_epoch=epoch, base_sequence=0, transactional=True)
     append(partition, sent, 0, size=len(sent))
     cluster = runs.restart()
@@ -203,11 +203,11 @@ def test_a_transaction_whose_end_was_decided_gets_the_markers_that_are_missing(r
     coordinator = cluster.internal_topics.coordinator("billing", TRANSACTIONS_TOPIC)
     index = next(one.index for one in cluster.topics["orders"].partitions if one.leader != coordinator.id)
     partition = cluster.topics["orders"].partitions[index]
-    cluster.transactions.add_partitions("billing", producer_id, epoch, [("orders", index)], 0)
+    cluster.transactions.add_partitions(Producer("billing", producer_id, epoch), [("orders", index)])
     sent = batch(b"one", producer_id=producer_id, producer_epoch=epoch, base_sequence=0, transactional=True)
     append(partition, sent, 0, size=len(sent))
     cluster.cluster_control.isolate(partition.leader, 0)
-    cluster.transactions.end("billing", producer_id, epoch, 0, commit=commit, broker=coordinator)
+    cluster.transactions.end(Producer("billing", producer_id, epoch), commit=commit)
     assert (status(cluster), partition.log.end_offset) == ("PrepareCommit" if commit else "PrepareAbort", 1)
     cluster = runs.restart()
     cluster.tick(1000)

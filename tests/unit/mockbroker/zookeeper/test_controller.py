@@ -10,7 +10,8 @@ from mockbroker.core.simulation import Simulation
 from mockbroker.state.brokers.broker import Broker, Listener
 from mockbroker.state.cluster import Cluster
 from mockbroker.state.metadata.cache import DELETED
-from mockbroker.zookeeper.controller import MetadataUpdate, ZooKeeperMode
+from mockbroker.zookeeper.controller import ZooKeeperMode
+from mockbroker.zookeeper.update_metadata import MetadataUpdate
 from protocol.apis.metadata import MetadataRequest
 
 PROTOCOL = "inter.broker.protocol.version"

@@ -16,8 +16,7 @@ from mockbroker.core.simulation import Simulation
 from mockbroker.state.brokers.broker import Broker, Listener
 from mockbroker.state.cluster import Cluster
 from mockbroker.state.metadata.cache import DELETED
-from mockbroker.zookeeper.controller import MetadataUpdate
-from mockbroker.zookeeper.update_metadata import live_broker, read_partition_states, request_of
+from mockbroker.zookeeper.update_metadata import MetadataUpdate, live_broker, read_partition_states
 from protocol.apis.controller import UpdateMetadataRequest
 from protocol.apis.metadata import MetadataRequest
 from protocol.error_codes import ErrorCode
@@ -48,7 +47,7 @@ def update_of(version: int, request: UpdateMetadataRequest) -> MetadataUpdate:
         controller_id=request.controller_id,
         controller_epoch=request.controller_epoch,
         live_brokers=tuple(live_broker(version, one, None) for one in request.live_brokers),
-        partitions=tuple(read_partition_states(version, request)),
+        partitions=tuple(read_partition_states(request)),
     )
 
 
@@ -57,7 +56,7 @@ def test_what_a_real_controller_said_is_written_again_byte_for_byte(capture, pro
     count = 0
     for found, request in real_updates(capture):
         assert found == version
-        again = request_of(update_of(version, request))
+        again = update_of(version, request).request()
         assert protocol.encode(again, version) == protocol.encode(request, version)
         count += 1
     assert count == 28
@@ -70,10 +69,10 @@ def test_our_controller_says_of_the_same_cluster_what_the_real_one_said(capture,
         Broker(number, rack, [Listener(port=22400 + number)]) for number, rack in enumerate(("az-a", "az-b", "az-c"))
     ]
     cluster = Cluster.create(brokers, settings={PROTOCOL: protocol_version}, release="3.9")
-    ours_first = request_of(cluster.take_updates()[0])
+    ours_first = cluster.take_updates()[0].request()
     compared = set()
     for _, theirs in real_updates(capture):
-        told = list(read_partition_states(version, theirs))
+        told = list(read_partition_states(theirs))
         if not told:
             if len(theirs.live_brokers) == len(brokers):
                 assert comparable(ours_first, version) == comparable(theirs, version)
@@ -89,7 +88,7 @@ def test_our_controller_says_of_the_same_cluster_what_the_real_one_said(capture,
         ours = cluster.take_updates()
         assert len(ours) == len(brokers)
         for one in ours:
-            assert comparable(request_of(one), version) == comparable(theirs, version)
+            assert comparable(one.request(), version) == comparable(theirs, version)
     assert len(compared) > 1
 
 
@@ -131,7 +130,7 @@ def test_what_we_send_has_the_shape_of_kafkas_own_classes(release, version):
     sim.cluster.replication_control.create("orders", 2, 3)
     updates = sim.cluster.take_updates()
     assert {one.version for one in updates} == {version}
-    ours = shape(to_json(request_of(updates[-1]), version))
+    ours = shape(to_json(updates[-1].request(), version))
     assert ours == theirs
 
 
@@ -185,7 +184,7 @@ def test_what_was_meant_for_an_earlier_life_of_a_broker_is_refused(told):
 
 def test_a_deleted_topic_travels_as_leader_minus_2(told):
     told.cluster.replication_control.delete(told.cluster.topics["orders"])
-    request = request_of(told.cluster.take_updates()[0])
+    request = told.cluster.take_updates()[0].request()
     assert [one.leader for topic in request.topic_states for one in topic.partition_states] == [DELETED] == [-2]
 
 
