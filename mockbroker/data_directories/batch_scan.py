@@ -8,8 +8,9 @@ from __future__ import annotations
 import re
 from mmap import mmap
 from struct import Struct
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
+from mockbroker.state.logs.log import StoredBatch
 from protocol.records import CorruptRecordError
 from protocol.records.batches import LOG_OVERHEAD, check_crc, read_header
 
@@ -21,17 +22,25 @@ MAY_BEGIN = re.compile(rb"(?=[\x00-\x7f].{7}(?!\x00{4})[\x00-\x7f].{7}[\x00-\x02
 Data = bytes | mmap
 
 
-class ScannedBatch(NamedTuple):
-    """A batch in a file: its position, its offsets, and its header's fields. Messages of magic 0 and 1
-    are batches of one.
-    """
+class StoredBytes:
+    """The position and size of a batch in a file."""
 
-    position: int
-    size: int
-    base_offset: int
-    last_offset: int
-    max_timestamp: int
-    leader_epoch: int  # -1 for magic 0 and 1
+    __slots__ = ("position", "size")
+
+    def __init__(self, position: int, size: int) -> None:
+        self.position, self.size = position, size
+
+    def __len__(self) -> int:
+        return self.size
+
+
+def in_file(position: int, size: int) -> bytes:
+    return cast(bytes, StoredBytes(position, size))
+
+
+def position_of(batch: StoredBatch) -> int:
+    """The position of a batch in its file."""
+    return cast(StoredBytes, batch.data).position
 
 
 class Damage(NamedTuple):
@@ -43,9 +52,12 @@ class Damage(NamedTuple):
 
 
 class Scan(NamedTuple):
-    """The sound batches at the beginning of a file, their size in bytes, and the damage after them."""
+    """The sound batches at the beginning of a file, their size in bytes, and the damage after them.
 
-    batches: list[ScannedBatch]
+    The data of batches are ``StoredBytes``. Messages of magic 0 and 1 are batches of one, in leader epoch -1.
+    """
+
+    batches: list[StoredBatch]
     size: int
     damage: Damage | None
 
@@ -56,7 +68,7 @@ def scan(data: Data, start: int = 0) -> Scan:
     Args:
         start: the start offset of the log.
     """
-    batches: list[ScannedBatch] = []
+    batches: list[StoredBatch] = []
     position = following = 0
     while position < len(data):
         try:
@@ -67,12 +79,12 @@ def scan(data: Data, start: int = 0) -> Scan:
             reason = f"offsets {batch.base_offset} to {batch.last_offset}, but {following} is next"
             return Scan(batches, position, Damage(position, reason, position))
         batches.append(batch)
-        position += batch.size
+        position += len(batch.data)
         following = batch.last_offset + 1
     return Scan(batches, position, None)
 
 
-def batch_at(data: Data, position: int, following: int | None) -> ScannedBatch:
+def batch_at(data: Data, position: int, following: int | None) -> StoredBatch:
     """The batch at a position, with a sound checksum. Raises CorruptRecordError.
 
     Args:
@@ -92,7 +104,7 @@ def batch_at(data: Data, position: int, following: int | None) -> ScannedBatch:
     first, last, epoch = header.base_offset, header.last_offset, header.partition_leader_epoch
     if header.record_count < 0 and header.magic < 2 and following is not None:
         first = following
-    return ScannedBatch(position, size, first, last, header.max_timestamp, epoch)
+    return StoredBatch(first, last, header.max_timestamp, epoch, in_file(position, size))
 
 
 def sound_after(data: Data, position: int, following: int) -> int | None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import logging
 from bisect import bisect_left
 from collections.abc import Callable
-from typing import TYPE_CHECKING, cast
+from itertools import accumulate, pairwise
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from mockbroker.data_directories.batch_scan import in_file, position_of
 from mockbroker.data_directories.files import StorageError
 from mockbroker.state.logs.log import BASE_OFFSET, UNBOUNDED, Log, StoredBatch
 
@@ -21,18 +23,6 @@ log = logging.getLogger("mockbroker.storage")
 
 MIN_DEAD_BYTES = 1 << 16
 """The bytes before a log's start offset from which the file is worth rewriting."""
-
-
-class StoredBytes:
-    """The position and size of a batch in the file."""
-
-    __slots__ = ("position", "size")
-
-    def __init__(self, position: int, size: int) -> None:
-        self.position, self.size = position, size
-
-    def __len__(self) -> int:
-        return self.size
 
 
 class DiskLog(Log):
@@ -58,14 +48,12 @@ class DiskLog(Log):
         self.end_offset = 0
         for batch in found.batches:
             segments, rules = self.segments, (segment_bytes, segment_ms)
-            if not segments or segments[-1].is_full(batch.size, batch.max_timestamp, modified_ms, *rules):
+            size = len(batch.data)
+            if not segments or segments[-1].is_full(size, batch.max_timestamp, modified_ms, *rules):
                 self.end_offset = batch.base_offset if segments else min(batch.base_offset, self.start_offset)
                 self.roll(modified_ms)
-            segments[-1].written(batch.size, batch.max_timestamp, modified_ms)
-            stored = in_file(batch.position, batch.size)
-            self._batches.append(
-                StoredBatch(batch.base_offset, batch.last_offset, batch.max_timestamp, batch.leader_epoch, stored)
-            )
+            segments[-1].written(size, batch.max_timestamp, modified_ms)
+            self._batches.append(batch)
             if batch.leader_epoch > latest_epoch:
                 latest_epoch = batch.leader_epoch
                 self.leader_epochs.assign(latest_epoch, batch.base_offset)
@@ -128,15 +116,9 @@ class DiskLog(Log):
         """As ``Log.bytes_of``, read from the file. Raises StorageError."""
         if first >= end:
             return []
-        position = start = self._stored(first).position
-        last = self._stored(end - 1)
-        data = self.file.read(start, last.position + last.size - start)
-        found = []
-        for index in range(first, end):
-            size = self._stored(index).size
-            found.append(data[position - start : position - start + size])
-            position += size
-        return found
+        ends = [*accumulate((len(one.data) for one in self._batches[first:end]), initial=0)]
+        data = self.file.read(self._position_of(first), ends[-1])
+        return [data[start:end] for start, end in pairwise(ends)]
 
     def copy(self) -> Log:
         copied = super().copy()
@@ -144,22 +126,13 @@ class DiskLog(Log):
         copied._batches = [replace(one, data=data) for one, data in zip(self._batches, pieces, strict=True)]
         return copied
 
-    def _stored(self, index: int) -> StoredBytes:
-        return cast(StoredBytes, self._batches[index].data)
-
     def _position_of(self, index: int) -> int:
         """The position of a batch in the file, or the file's end."""
-        return self._stored(index).position if index < len(self) else self.file.size
+        return position_of(self._batches[index]) if index < len(self) else self.file.size
 
     def _rewrite(self, pieces: list[bytes], first: int) -> None:
         """Rewrite the file: these bytes, then the batches from ``first`` on. Raises StorageError."""
         rest_at = self._position_of(first)
         self.file.rewrite(pieces, rest_at)
         moved = sum(map(len, pieces)) - rest_at
-        for index, one in enumerate(self._batches):
-            stored = self._stored(index)
-            self._batches[index] = replace(one, data=in_file(stored.position + moved, stored.size))
-
-
-def in_file(position: int, size: int) -> bytes:
-    return cast(bytes, StoredBytes(position, size))
+        self._batches = [replace(one, data=in_file(position_of(one) + moved, len(one.data))) for one in self._batches]

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from mockbroker.data_directories.batch_scan import position_of
 from mockbroker.data_directories.directory import METADATA, DataDirectory, DataDirectoryError
 from mockbroker.data_directories.log_file import LogFile
 from mockbroker.state.image import Image
@@ -18,7 +19,7 @@ from protocol.embedded.metadata_frame import read_frame, write_frame
 from protocol.records import Record, build_batch, iter_records
 
 if TYPE_CHECKING:
-    from mockbroker.data_directories.batch_scan import ScannedBatch
+    from mockbroker.state.logs.log import StoredBatch
 
 SPARE_RECORDS = 10_000
 """A log with this many more records than the image needs is rewritten."""
@@ -59,18 +60,18 @@ class MetadataLog:
     def _batch(self, records: Sequence[object]) -> bytes:
         return commit_batch(records, self.end_offset, self.leader_epoch, timestamp_ms=self._now_ms())
 
-    def _replay(self, batch: ScannedBatch) -> None:
+    def _replay(self, batch: StoredBatch) -> None:
         """Apply the records of a batch of the file."""
         assert self.image is not None
+        position = position_of(batch)
         if batch.base_offset != self.end_offset:
             raise DataDirectoryError(
-                f"{self._file.directory}, byte {batch.position}: offset {batch.base_offset}, but {self.end_offset} is "
-                "next"
+                f"{self._file.directory}, byte {position}: offset {batch.base_offset}, but {self.end_offset} is next"
             )
         try:
-            records = records_in(self._file.read(batch.position, batch.size))
+            records = records_in(self._file.read(position, len(batch.data)))
         except ProtocolError as error:
-            raise DataDirectoryError(f"{self._file.directory}, byte {batch.position}: {error}") from None
+            raise DataDirectoryError(f"{self._file.directory}, byte {position}: {error}") from None
         for record in records:
             self.image.apply(record)
         self.count += len(records)

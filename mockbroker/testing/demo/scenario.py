@@ -32,29 +32,19 @@ METADATA, REFRESHES = 3, 2  # a client that asks a second time has read the firs
 Say = Callable[[str], None]
 
 
-@dataclass(frozen=True, slots=True)
-class Moments:
-    """When what happened, in ms since 1970."""
-
-    go: int
-    stopping: int
-    stopped: int
-    started: int
-    returned: int
-    end: int
-
-
 @dataclass(slots=True)
 class DemoOutcome:
     """The input of the verdict and the report.
 
-    ``results`` are the clients', in the order of ``plans``; ``unfinished`` names groups that did not read to the end.
+    ``phases`` are the phases with their starts, in ms since 1970: ``before``, ``during``, ``after``, and ``changing``
+    while brokers stop, and until clients know they are back. ``results`` are the clients', in the order of ``plans``;
+    ``unfinished`` names groups that did not read to the end.
     """
 
     racks: list[str]
     stopped_rack: str
     plans: list[ClientPlan]
-    moments: Moments
+    phases: list[tuple[int, str]]
     journal: list[JournalEntry]
     results: list[ClientResult]
     unfinished: list[str] = field(default_factory=list)
@@ -97,30 +87,27 @@ async def play(
     """
     async with AsyncExitStack() as stack:
         cluster, clients = await set_up(stack, libraries, racks, brokers, say)
-        go = cluster.now_ms()
+        phases = [(0, "before")]
         await watch(clients, phase_s, say, "before")
-        stopping = cluster.now_ms()
+        phases.append((cluster.now_ms(), "changing"))
         await cluster.stop_rack(stopped_rack)
-        stopped = cluster.now_ms()
+        phases.append((cluster.now_ms(), "during"))
         say(f"rack {stopped_rack} is down")
         await watch(clients, phase_s, say, "during")
-        started, mark = cluster.now_ms(), cluster.journal.mark()
+        phases.append((cluster.now_ms(), "changing"))
+        mark = cluster.journal.mark()
         await cluster.start_rack(stopped_rack)
         say(f"rack {stopped_rack} is back; its clients learn so when they next ask for metadata")
         await asyncio.sleep(RETURN_S)
         asked = partial(refreshes, cluster, clients, stopped_rack, mark)
         await until(lambda: min(asked()) >= REFRESHES, asked)
         check_all_run(clients)
-        returned = cluster.now_ms()
+        phases.append((cluster.now_ms(), "after"))
         await watch(clients, phase_s, say, "after")
-        end = cluster.now_ms()
         say("producers stop; consumers read to the end")
         results = await finish(clients, lambda: not unread(cluster, clients))
-        moments = Moments(go, stopping, stopped, started, returned, end)
         plans = [client.plan for client in clients]
-        return DemoOutcome(
-            racks, stopped_rack, plans, moments, list(cluster.journal), results, unread(cluster, clients)
-        )
+        return DemoOutcome(racks, stopped_rack, plans, phases, list(cluster.journal), results, unread(cluster, clients))
 
 
 def settled(cluster: MockCluster, clients: list[ClientProcess]) -> bool:

@@ -64,16 +64,8 @@ def judge(outcome: DemoOutcome) -> DemoVerdict:
 
 
 def phase_of(entry: JournalEntry, outcome: DemoOutcome) -> str:
-    """The phase that a request falls into; ``changing`` while brokers stop, and until clients know they are back.
-
-    It is the one in which the request came: where it went was decided then, however long it waited for records.
-    """
-    moments, came_ms = outcome.moments, entry.at_ms - entry.latency_ms
-    if came_ms < moments.stopping:
-        return "before"
-    if came_ms >= moments.returned:
-        return "after"
-    return "during" if moments.stopped <= came_ms < moments.started else "changing"
+    """The phase in which a request came: where it went was decided then, however long it waited for records."""
+    return next(phase for start_ms, phase in reversed(outcome.phases) if start_ms <= entry.at_ms - entry.latency_ms)
 
 
 def note_crossing(verdict: DemoVerdict, outcome: DemoOutcome, entry: JournalEntry, rack: str, phase: str) -> None:

@@ -11,12 +11,12 @@ from kafka_rack.cli.output.console import Screen
 from kafka_rack.cli.output.demo import show
 from mockbroker.core.journal import JournalEntry
 from mockbroker.testing.clients.process import ClientPlan, ClientResult
-from mockbroker.testing.demo.scenario import CLASSIC, DISKLESS, TOPICS, DemoOutcome, Moments
+from mockbroker.testing.demo.scenario import CLASSIC, DISKLESS, TOPICS, DemoOutcome
 from mockbroker.testing.demo.verdict import crossed_share, judge
 
 RACKS = ["a", "b", "c"]
 PRODUCE, FETCH, METADATA = 0, 1, 3
-MOMENTS = Moments(go=0, stopping=900, stopped=1000, started=2000, returned=2500, end=4000)
+PHASES = [(0, "before"), (900, "changing"), (1000, "during"), (2000, "changing"), (2500, "after")]
 BEFORE, STOPPING, DURING, RETURNING, AFTER = 500, 950, 1500, 2200, 3000
 PLANS = [
     ClientPlan(library, f"demo-{library}", TOPICS, "", rack)
@@ -46,7 +46,7 @@ def result(
 
 def outcome(journal: Iterable[JournalEntry] = (), results: list[ClientResult] | None = None) -> DemoOutcome:
     """Rack a stopped; each group has one member a rack."""
-    return DemoOutcome(RACKS, "a", PLANS, MOMENTS, list(journal), results or [result() for _ in PLANS])
+    return DemoOutcome(RACKS, "a", PLANS, PHASES, list(journal), results or [result() for _ in PLANS])
 
 
 def results_where(**by_plan: ClientResult) -> list[ClientResult]:
