@@ -7,7 +7,7 @@ has moved for ``quiet_s``. ``budget_s`` bounds them all together.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, suppress
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,6 @@ from mockbroker.state.topics.topic import INTERNAL_TOPICS, Partition
 from mockbroker.testing.certify.clusters import OwnCluster
 from mockbroker.testing.certify.facts import (
     AcknowledgedBatch,
-    ClientFacts,
     PartitionReader,
     TopicPartition,
     WireFacts,
@@ -168,7 +167,11 @@ class CertifyCourse:
             self.say("nobody reads from a follower, so none of them is made to lag")
             return
         broker = max(sorted(followers), key=lambda one: followers[one])
-        places = [(one.topic.name, one.index) for one in self._partitions() if self._is_read_at_follower(one, broker)]
+        places = [
+            (one.topic.name, one.index)
+            for one, readers in self._partitions()
+            if any(reader.visited == reader.follower == broker != one.leader for reader in readers)
+        ]
         self.say(f"follower broker {broker} lags: readers there are ahead of it ({followers[broker]} partitions)")
         await self.cluster.lag(broker, places)
         await self._go_on("lag", "records while a follower lags")
@@ -178,11 +181,13 @@ class CertifyCourse:
     async def _move_leaders(self) -> None:
         """Give partitions another leader, one at a time: who goes there by the hint in the error alone?"""
         moved = 0
-        for partition in self._partitions():
+        for partition, readers in self._partitions():
             if moved == MAX_MOVES or self._is_over():
                 break
             target = next((one for one in partition.isr if one != partition.leader), None)
-            if target is None or not (self._is_used_at_leader(partition) and self.cluster.owns(partition.topic.name)):
+            is_written = partition.topic.name in self.facts.produced_topics
+            is_used = is_written or any(reader.broker == partition.leader for reader in readers)
+            if target is None or not (is_used and self.cluster.owns(partition.topic.name)):
                 continue
             moved += 1
             place = (partition.topic.name, partition.index)
@@ -205,8 +210,9 @@ class CertifyCourse:
 
     async def _move_replicas(self) -> None:
         """Take a replica away from a follower that is read from: it says that it has the partition no more."""
-        for partition in self._partitions():
-            reader = self._follower_read(partition)
+        for partition, readers in self._partitions():
+            followers = (one.broker for one in readers if one.follower == one.broker != partition.leader)
+            reader = next(followers, None)
             others = [one for one in self.state.liveness.online_ids if one not in partition.replicas]
             if reader is None or not others or not self.cluster.owns(partition.topic.name):
                 continue
@@ -231,7 +237,12 @@ class CertifyCourse:
             return
         self.facts.outage_rack = rack
         self.say(f"rack {rack} stops")
-        readers = self._readers_in(rack)
+        brokers = {broker.id for broker in self.state.liveness.brokers_in(rack)}
+        readers = [  # they learn that it is down by asking for metadata
+            one
+            for one in self.facts.clients.values()
+            if any(reader.broker in brokers for reader in one.readers.values())
+        ]
         stopped = self.observer.brokers_stopped(await self.cluster.stop_rack(rack))
         await self._until(
             lambda: all(client.last_metadata > stopped for client in readers),
@@ -269,11 +280,12 @@ class CertifyCourse:
 
         With ``only`` that partition alone counts. A step without progress is recorded.
         """
+        running = {broker.id for broker in self.state.brokers.values() if broker.is_running}
         read = {
             (topic, partition.index): self.cluster.offsets((topic, partition.index))[1] + RECORDS_A_STEP
             for topic in self._fed_topics()
             for partition in self.state.topics[topic].partitions
-            if only in (None, (topic, partition.index)) and self._is_led(partition)
+            if only in (None, (topic, partition.index)) and partition.leader in running
         }
         written = self._written(only) + RECORDS_A_STEP * (1 if only else len(self._alive()))
         writes = bool(self.facts.produced_topics) and (only is None or only[0] in self.facts.produced_topics)
@@ -293,10 +305,6 @@ class CertifyCourse:
         )
         shown = ", ".join(behind[:4]) + (f" and {len(behind) - 4} more" if len(behind) > 4 else "")
         self.facts.unfinished[step] = f"no more {what}" + (f" ({shown})" if behind else "")
-
-    def _is_led(self, partition: Partition) -> bool:
-        leader = self.state.brokers.get(partition.leader)
-        return leader is not None and leader.is_running
 
     def _written(self, only: TopicPartition | None) -> int:
         """Records that producers got acknowledged, in all or of one partition."""
@@ -343,50 +351,22 @@ class CertifyCourse:
         known = [topic for topic in consumed_topics(self.facts) if topic in self.state.topics]
         return [topic for topic in known if self.cluster.feeds(topic)]
 
-    def _partitions(self) -> list[Partition]:
-        """Of the topics that the program works with, in their order."""
-        topics = sorted({*self._fed_topics(), *self.facts.produced_topics})
-        return [
-            partition
-            for topic in topics
-            if topic in self.state.topics and not self.state.topics[topic].diskless
-            for partition in self.state.topics[topic].partitions
-        ]
+    def _partitions(self) -> Iterator[tuple[Partition, list[PartitionReader]]]:
+        """The partitions of the topics that the program works with, in their order, and their readers by then."""
+        for topic in sorted({*self._fed_topics(), *self.facts.produced_topics}):
+            if topic in self.state.topics and not self.state.topics[topic].diskless:
+                for partition in self.state.topics[topic].partitions:
+                    yield partition, self.facts.readers_of((topic, partition.index))
 
     def _unread(self, topics: Sequence[str]) -> list[TopicPartition]:
-        partitions = [one for topic in topics for one in self.state.topics[topic].partitions]
-        return [(one.topic.name, one.index) for one in partitions if not self._readers_of(one)]
+        places = [(topic, one.index) for topic in topics for one in self.state.topics[topic].partitions]
+        return [place for place in places if not self.facts.readers_of(place)]
 
     def _rebalancing(self) -> bool:
         """True if fewer processes than the running ones are members of groups, or no group is stable."""
         groups = self.facts.groups
         members = {client.rack for client in self.facts.clients.values() if client.group}
         return bool(groups) and (not self.cluster.is_settled(groups, self.facts) or not members >= self._alive())
-
-    def _is_used_at_leader(self, partition: Partition) -> bool:
-        """True if the program fetches this partition at its leader, or writes it."""
-        return partition.topic.name in self.facts.produced_topics or any(
-            reader.broker == partition.leader for reader in self._readers_of(partition)
-        )
-
-    def _readers_in(self, rack: str) -> list[ClientFacts]:
-        """The clients that have fetched from a rack's brokers: they learn that it is down by asking for metadata."""
-        brokers = {broker.id for broker in self.state.liveness.brokers_in(rack)}
-        clients = self.facts.clients.values()
-        return [one for one in clients if any(reader.broker in brokers for reader in one.readers.values())]
-
-    def _follower_read(self, partition: Partition) -> int | None:
-        """A follower that this partition is read from, if any."""
-        readers = self._readers_of(partition)
-        return next((one.broker for one in readers if one.follower == one.broker != partition.leader), None)
-
-    def _is_read_at_follower(self, partition: Partition, broker: int) -> bool:
-        """True if a client reads it at this broker, which follows."""
-        readers = self._readers_of(partition)
-        return any(reader.visited == reader.follower == broker != partition.leader for reader in readers)
-
-    def _readers_of(self, partition: Partition) -> list[PartitionReader]:
-        return self.facts.readers_of((partition.topic.name, partition.index))
 
     def _delivered_to(self, place: TopicPartition) -> int:
         """The highest offset to which a partition was delivered, over all readers."""
