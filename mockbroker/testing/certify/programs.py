@@ -5,24 +5,16 @@ from __future__ import annotations
 import os
 import re
 import signal
-import subprocess
-from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from threading import Thread
-from typing import Self
 from uuid import uuid4
 
-from mockbroker.testing.clients.process import until
+from mockbroker.testing.clients.process import ChildProcess, until
 
 MARK = "KAFKA_RACK_CERTIFY_PROCESS"
-LAST_LINES = 40
-LINE_BYTES = 1 << 16
 END_QUIET_S = 10.0
 """How long a process may take to end after SIGTERM before it is killed."""
-LAST_WORDS_S = 1.0
-"""How long the end of its output is waited for once it has ended; other holders of the pipe are not waited for."""
 ABANDONED_QUIET_S = 1.0
 """The same where certify itself is given up, as by Ctrl-C."""
 
@@ -31,43 +23,22 @@ class ProgramError(Exception):
     """The program cannot be started, or has ended before it did anything; the text says what it said."""
 
 
-class WorkerProcess:
-    """One process. ``last_lines`` is the end of what it wrote, standard output and standard error together.
-
-    Raises: ProgramError: it cannot be started.
-    """
+class WorkerProcess(ChildProcess):
+    """The program in one rack. Raises ProgramError: it cannot be started."""
 
     def __init__(self, rack: str, command: Sequence[str], environment: dict[str, str]) -> None:
         self.rack = rack
-        self.last_lines: deque[str] = deque(maxlen=LAST_LINES)
         self.was_told_to_end = False
         self._mark = uuid4().hex
         try:
-            self._process = subprocess.Popen(  # noqa: S603 - the user's own program
-                command,
-                env={**os.environ, **environment, MARK: self._mark},
-                stdin=subprocess.PIPE,  # never written to, but open: some programs end when it does
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
+            super().__init__(command, {**environment, MARK: self._mark})
         except FileNotFoundError:
             raise ProgramError(f"program not found: {command[0]}") from None
         except OSError as error:
             raise ProgramError(f"{command[0]}: cannot be started: {error.strerror or error}") from None
-        self._reader = Thread(target=self._read, daemon=True)
-        self._reader.start()
-
-    async def __aenter__(self) -> Self:
-        return self
 
     async def __aexit__(self, *_: object) -> None:
         await self.end(quiet_s=ABANDONED_QUIET_S if self.was_told_to_end else END_QUIET_S)
-
-    @property
-    def exit_code(self) -> int | None:
-        """None while it runs; below 0 for a signal."""
-        return self._process.poll()
 
     @property
     def failed(self) -> bool:
@@ -87,10 +58,7 @@ class WorkerProcess:
             await until(lambda: self.exit_code is not None, lambda: None, quiet_s)
         self._signal(signal.SIGKILL)  # also what it left behind in its group
         kill_marked(self._mark)
-        await until(lambda: self.exit_code is not None, lambda: None)
-        if await until(lambda: not self._reader.is_alive(), lambda: None, LAST_WORDS_S):
-            with self._process:  # its end closes the pipes
-                pass
+        await self.ended()
 
     def said(self, lines: int = 10) -> str:
         """Its last lines."""
@@ -98,12 +66,7 @@ class WorkerProcess:
 
     def _signal(self, number: int) -> None:
         with suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, number)
-
-    def _read(self) -> None:
-        assert self._process.stdout is not None
-        while line := self._process.stdout.readline(LINE_BYTES):
-            self.last_lines.append(line.decode(errors="replace").rstrip())
+            os.killpg(self.process.pid, number)
 
 
 def kill_marked(mark: str) -> None:

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import subprocess
 import sys
-from collections.abc import Callable, Sequence
+import threading
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple, Self
 
@@ -16,8 +20,9 @@ LIBRARIES = {"confluent-kafka": "with_confluent", "aiokafka": "with_aiokafka", "
 """Library -> the module beside this one that drives it."""
 MODULES = {"confluent-kafka": "confluent_kafka", "aiokafka": "aiokafka", "kafka-python": "kafka"}
 METADATA_MAX_AGE_MS = 1000  # how soon a client learns that its rack is back; Kafka's default is five minutes
-ENDED_WITHIN_S = 60.0
-MAX_LINE_BYTES = 1 << 28
+LAST_LINES = 40
+LAST_WORDS_S = 1.0
+"""How long the end of a process's output is waited for once it has ended."""
 LOOK_EVERY_S = 0.05
 QUIET_S = 60.0  # processes are waited for as long as they make progress, which takes longer on a busy machine
 
@@ -65,80 +70,6 @@ class ClientResult(NamedTuple):
     seen: dict[str, int]
 
 
-class ClientProcess:
-    """A running client; an async context manager, whose end kills it."""
-
-    def __init__(self, plan: ClientPlan) -> None:
-        self.plan = plan
-        self.progress: dict[str, Any] = dict.fromkeys(("acknowledged", "failed", "seen", "distinct"), 0)
-        self.progress |= {"assigned": False, "drained": False}
-        self.result: ClientResult | None = None
-
-    async def __aenter__(self) -> Self:
-        pipe = asyncio.subprocess.PIPE
-        self.process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", PROGRAM, json.dumps(asdict(self.plan))),
-            stdin=pipe,
-            stdout=pipe,
-            stderr=pipe,
-            limit=MAX_LINE_BYTES,
-            start_new_session=True,  # Ctrl-C is for the parent
-        )
-        self._errors: list[bytes] = []
-        self._readers = [asyncio.create_task(self._read()), asyncio.create_task(self._read_errors())]
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        if self.process.returncode is None:
-            self.process.kill()
-        await self.process.wait()
-        await asyncio.gather(*self._readers)
-
-    def is_assigned(self) -> bool:
-        """True if its consumer has partitions."""
-        return bool(self.progress["assigned"])
-
-    async def order(self, what: str) -> None:
-        """Send ``go``, ``drain`` or ``finish``. Raises ClientError: the process has ended."""
-        assert self.process.stdin is not None
-        try:
-            self.process.stdin.write(f"{what}\n".encode())
-            await self.process.stdin.drain()
-        except ConnectionError:
-            raise self.complaint() from None
-
-    def complaint(self) -> ClientError:
-        """The last words of a process that ended by itself."""
-        said = b"".join(self._errors).decode(errors="replace").strip().splitlines()
-        return ClientError(
-            f"{self.plan.name} has ended: {said[-1] if said else f'exit code {self.process.returncode}'}"
-        )
-
-    async def end(self) -> ClientResult:
-        """Wait for the end of a client that was ordered to finish. Raises ClientError: it fails, or does not end."""
-        try:
-            await asyncio.wait_for(asyncio.gather(self.process.wait(), *self._readers), ENDED_WITHIN_S)
-        except TimeoutError:
-            raise ClientError(f"{self.plan.name} does not end") from None
-        if self.process.returncode or self.result is None:
-            raise self.complaint()
-        return self.result
-
-    async def _read(self) -> None:
-        assert self.process.stdout is not None
-        async for line in self.process.stdout:
-            said = json.loads(line)
-            if "result" in said:
-                self.result = ClientResult(**said["result"])
-            else:
-                self.progress = said
-
-    async def _read_errors(self) -> None:
-        assert self.process.stderr is not None
-        async for line in self.process.stderr:
-            self._errors.append(line)
-
-
 async def until(done: Callable[[], bool], progress: Callable[[], object], quiet_s: float = QUIET_S) -> bool:
     """Wait until ``done()``; False if ``progress()`` has returned the same for ``quiet_s`` seconds.
 
@@ -162,13 +93,115 @@ async def until(done: Callable[[], bool], progress: Callable[[], object], quiet_
     return True
 
 
+class ChildProcess:
+    """A process in a session of its own, so that Ctrl-C is for the parent; it starts at once.
+
+    ``last_lines`` is the end of what it wrote, standard output and standard error together.
+
+    Raises: OSError: it cannot be started.
+    """
+
+    max_line_bytes = 1 << 16
+
+    def __init__(self, command: Sequence[str], environment: Mapping[str, str] | None = None) -> None:
+        self.last_lines: deque[str] = deque(maxlen=LAST_LINES)
+        self.process = subprocess.Popen(  # noqa: S603 - the user's own program, or ours
+            command,
+            env={**os.environ, **(environment or {})},
+            stdin=subprocess.PIPE,  # open to the end: some programs end when it does
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    @property
+    def exit_code(self) -> int | None:
+        """None while it runs; below 0 for a signal."""
+        return self.process.poll()
+
+    async def ended(self, within_s: float = QUIET_S) -> bool:
+        """Wait for its end, and for that of its output; other holders of the pipe are not waited for."""
+        if not await until(lambda: self.exit_code is not None, lambda: None, within_s):
+            return False
+        if await until(lambda: not self._reader.is_alive(), lambda: None, LAST_WORDS_S):
+            with self.process:  # its end closes the pipes
+                pass
+        return True
+
+    def heard(self, line: str) -> None:
+        """A line that it wrote; called in another thread."""
+        self.last_lines.append(line)
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        while line := self.process.stdout.readline(self.max_line_bytes):
+            self.heard(line.decode(errors="replace").rstrip())
+
+
+class ClientProcess(ChildProcess):
+    """A running client; an async context manager, whose end kills it."""
+
+    max_line_bytes = 1 << 28
+
+    def __init__(self, plan: ClientPlan) -> None:
+        self.plan = plan
+        self.progress: dict[str, Any] = dict.fromkeys(("acknowledged", "failed", "seen", "distinct"), 0)
+        self.progress |= {"assigned": False, "drained": False}
+        self.result: ClientResult | None = None
+        super().__init__([sys.executable, "-m", PROGRAM, json.dumps(asdict(plan))])
+
+    async def __aexit__(self, *_: object) -> None:
+        self.process.kill()
+        await self.ended()
+
+    def is_assigned(self) -> bool:
+        """True if its consumer has partitions."""
+        return bool(self.progress["assigned"])
+
+    def order(self, what: str) -> None:
+        """Send ``go``, ``drain`` or ``finish``. Raises ClientError: the process has ended."""
+        assert self.process.stdin is not None
+        try:
+            os.write(self.process.stdin.fileno(), f"{what}\n".encode())
+        except ConnectionError:
+            raise self.complaint() from None
+
+    def complaint(self) -> ClientError:
+        """The last words of a process that ended by itself."""
+        self._reader.join(LAST_WORDS_S)
+        said = self.last_lines[-1] if self.last_lines else f"exit code {self.exit_code}"
+        return ClientError(f"{self.plan.name} has ended: {said}")
+
+    async def end(self) -> ClientResult:
+        """Wait for the end of a client that was ordered to finish. Raises ClientError: it fails, or does not end."""
+        if not await self.ended():
+            raise ClientError(f"{self.plan.name} does not end")
+        if self.exit_code or self.result is None:
+            raise self.complaint()
+        return self.result
+
+    def heard(self, line: str) -> None:
+        """Take a line of JSON, the progress or the result; others are its last words."""
+        if not line.startswith('{"'):
+            super().heard(line)
+        elif "result" in (said := json.loads(line)):
+            self.result = ClientResult(**said["result"])
+        else:
+            self.progress = said
+
+
 Clients = Sequence[ClientProcess]
 
 
 def check_all_run(clients: Clients) -> None:
     """Raises ClientError: a client has ended by itself."""
     for client in clients:
-        if client.process.returncode is not None:
+        if client.exit_code is not None:
             raise client.complaint()
 
 
@@ -176,7 +209,7 @@ async def arrived(done: Callable[[], bool], clients: Clients, what: str) -> None
     """Wait for the clients. Raises ClientError: one has ended, or none makes progress any more."""
 
     def ended() -> bool:
-        return any(client.process.returncode is not None for client in clients)
+        return any(client.exit_code is not None for client in clients)
 
     if not await until(lambda: ended() or done(), lambda: [client.progress for client in clients]):
         so_far = "; ".join(f"{client.plan.name}: {client.progress}" for client in clients)
@@ -191,9 +224,9 @@ async def finish(clients: Clients, has_read_all: Callable[[], bool]) -> list[Cli
         await until(done, lambda: [client.progress for client in clients])
 
     for client in clients:
-        await client.order("drain")
+        client.order("drain")
     await waited(lambda: all(client.progress["drained"] for client in clients))
     await waited(has_read_all)
     for client in clients:
-        await client.order("finish")
+        client.order("finish")
     return [await client.end() for client in clients]

@@ -74,7 +74,7 @@ async def set_up(
     say(f"{len(clients)} processes start: {', '.join(libraries)} in each rack, a producer and a consumer each")
     await arrived(lambda: settled(cluster, clients), clients, "an assignment of partitions to every consumer")
     for client in clients:
-        await client.order("go")
+        client.order("go")
     return cluster, clients
 
 

@@ -200,7 +200,7 @@ async def join_clients(
         client = await stack.enter_async_context(ClientProcess(plan))
         clients[version] = client
         await arrived(client.is_assigned, [*clients.values()], f"the start of {plan.name}")
-        await client.order("go")
+        client.order("go")
         say(f"  the client of {version} produces and consumes")
 
 
