@@ -29,7 +29,7 @@ from mockbroker.handlers.leadership import (
 from mockbroker.handlers.transferred import fetched_parts
 from mockbroker.state.errors import ApiError
 from mockbroker.state.logs.log import UNDEFINED_EPOCH, Log
-from mockbroker.state.replicas.preferred import check_follower_has, preferred_replica
+from mockbroker.state.replicas.preferred import preferred_replica
 from mockbroker.state.sessions.fetch_sessions import (
     FINAL_EPOCH,
     FIRST_EPOCH,
@@ -311,7 +311,8 @@ def read_log(
         owner = call.own_copy(partition)
         if owner is not partition:
             readable_end = owner.high_watermark
-        check_follower_has(offset, readable_end)
+        if offset > readable_end:  # the reader returns to the leader
+            raise ApiError(ErrorCode.OFFSET_OUT_OF_RANGE)
     last_stable_offset = owner.last_stable_offset(readable_end)
     entry = PartitionResponse(
         partition_index=wanted.index,

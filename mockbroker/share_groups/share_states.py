@@ -95,13 +95,12 @@ def share_coordinator(cluster: Cluster) -> ShareCoordinator:
 
 def after_snapshot(before: ShareState | None, value: ShareSnapshotValue, max_updates: int) -> ShareState:
     """The state after a snapshot, which is due after ``max_updates`` updates."""
-    if before is None:
-        return ShareState(value, 0, max(value.leader_epoch, 0), max(value.state_epoch, 0))
+    known = before or ShareState(value)
     return ShareState(
         value,
-        0 if before.updates >= max_updates else before.updates,
-        max(value.leader_epoch, before.newest_leader_epoch),
-        max(value.state_epoch, before.newest_state_epoch),
+        0 if known.updates >= max_updates else known.updates,
+        max(value.leader_epoch, known.newest_leader_epoch),
+        max(value.state_epoch, known.newest_state_epoch),
     )
 
 

@@ -39,7 +39,6 @@ class ControllerChannels:
     def __init__(self, state: Cluster) -> None:
         self.state = state
         self._channels: dict[tuple[int, int, int, int], SocketChannel] = {}
-        self._idle = asyncio.Event()
         self._closed = False
 
     def send(self) -> None:
@@ -51,16 +50,16 @@ class ControllerChannels:
             key = (update.controller_id, update.controller_epoch, update.broker_id, update.broker_epoch)
             if key not in self._channels:
                 broker = self.state.brokers[update.broker_id]
-                self._channels[key] = SocketChannel(broker, zookeeper.deliveries.append, self._check)
+                self._channels[key] = SocketChannel(broker, zookeeper.deliveries.append)
             self._channels[key].add(update)
         for key in list(self._channels):
             if key[:2] != (zookeeper.controller_id, zookeeper.controller_epoch) or key[2] not in zookeeper.live:
                 self._channels.pop(key).close()
-        self._check()
 
     async def until_idle(self) -> None:
         """Wait until every broker has received its updates, or the last attempt to reach it has failed."""
-        await self._idle.wait()
+        for channel in list(self._channels.values()):
+            await channel.idle.wait()
 
     def close(self) -> None:
         """Close all connections."""
@@ -68,40 +67,28 @@ class ControllerChannels:
         for channel in self._channels.values():
             channel.close()
         self._channels.clear()
-        self._check()
-
-    def _check(self) -> None:
-        if all(channel.is_idle for channel in self._channels.values()):
-            self._idle.set()
-        else:
-            self._idle.clear()
 
 
 class SocketChannel:
     """The connection of one run of a controller to one broker, reopened while updates are pending.
 
-    ``on_delivery`` gets each sent update with its outcome. ``is_idle`` is true while no update is pending, or while
-    the last attempt has failed and the next has not begun; ``on_change`` is called when it may have changed.
+    ``on_delivery`` gets each sent update with its outcome. ``idle`` is set while no update is pending, or while the
+    last attempt has failed and the next has not succeeded in connecting.
     """
 
-    def __init__(
-        self, broker: Broker, on_delivery: Callable[[UpdateDelivery], None], on_change: Callable[[], None]
-    ) -> None:
-        self.broker, self.on_delivery, self.on_change = broker, on_delivery, on_change
+    def __init__(self, broker: Broker, on_delivery: Callable[[UpdateDelivery], None]) -> None:
+        self.broker, self.on_delivery = broker, on_delivery
+        self.idle = asyncio.Event()
         self._updates: deque[MetadataUpdate] = deque()
         self._correlation_id = -1
-        self._has_failed = False
         self._connection: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
         self._delivering: asyncio.Task[None] | None = None
-
-    @property
-    def is_idle(self) -> bool:
-        return not self._updates or self._has_failed
 
     def add(self, update: MetadataUpdate) -> None:
         """Send an update after the pending ones."""
         self._updates.append(update)
         if self._delivering is None or self._delivering.done():
+            self.idle.clear()
             self._delivering = asyncio.get_running_loop().create_task(self._deliver())
 
     def close(self) -> None:
@@ -109,24 +96,26 @@ class SocketChannel:
         if self._delivering is not None:
             self._delivering.cancel()
         self._disconnect()
+        self.idle.set()
 
     async def _deliver(self) -> None:
         """Send the pending updates, one at a time, each until the broker has answered it."""
         while self._updates:
-            update, outcome = self._updates[0], UNREACHABLE
+            update, outcome, has_failed = self._updates[0], UNREACHABLE, False
             try:
                 reader, writer = await self._connected()
-                outcome, self._has_failed = REFUSED, False
-                self.on_change()
+                outcome = REFUSED
+                self.idle.clear()
                 outcome = await self._exchange(update, reader, writer)
                 self._updates.popleft()
             except (OSError, ProtocolError):
-                self._has_failed = True
+                has_failed = True
                 self._disconnect()
             self.on_delivery(UpdateDelivery(update, outcome))
-            self.on_change()
-            if self._has_failed:
+            if has_failed:
+                self.idle.set()
                 await asyncio.sleep(AGAIN_S)
+        self.idle.set()
 
     async def _connected(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         """The open connection, or a new one. Raises OSError."""

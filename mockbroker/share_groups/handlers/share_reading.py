@@ -5,8 +5,10 @@ Source: DelayedShareFetch and ShareFetchUtils, Apache Kafka 4.4.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any
 
 from mockbroker.call import Call, Wait
@@ -135,27 +137,28 @@ def respond(call: Call, reading: ShareReading, found: Entries) -> ShareFetchResp
     return response
 
 
-def end_of(call: Call, reading: ShareReading, partition: Partition, offset: int) -> int:
-    """The offset up to which the group's members may read.
+def records_at(
+    call: Call, reading: ShareReading, partition: Partition, offset: int, max_bytes: int, *, at_least_one: bool = True
+) -> Sequence[bytes]:
+    """The records from an offset on that the group's members may read.
 
     Raises ApiError: OFFSET_OUT_OF_RANGE, for an offset outside the log, and those of ``served_by``.
     """
     served_by(call, partition)
     end_offset = readable_end(call, partition, committed_only=reading.committed_only)
-    if offset >= end_offset and not partition.log.start_offset <= offset <= partition.log.end_offset:
+    if offset < end_offset:
+        return partition.log.read(offset, max_bytes, at_least_one=at_least_one, before=end_offset)
+    if not partition.log.start_offset <= offset <= partition.log.end_offset:
         raise ApiError(ErrorCode.OFFSET_OUT_OF_RANGE)
-    return end_offset
+    return ()
 
 
 def has_enough(call: Call, reading: ShareReading, offsets: Mapping[TopicIndex, int]) -> bool:
     """True if enough records can be read for the member; errors count as enough."""
     size = 0
     for (one, offset), limit in zip(offsets.items(), max_bytes_of(reading.max_bytes, len(offsets)), strict=True):
-        partition = reading.running[one][0]
         try:
-            end_offset = end_of(call, reading, partition, offset)
-            if offset < end_offset:
-                size += min(sum(map(len, partition.log.read(offset, limit, before=end_offset))), limit)
+            size += min(sum(map(len, records_at(call, reading, reading.running[one][0], offset, limit))), limit)
         except ApiError:
             return True
     return size >= min(reading.request.min_bytes, reading.max_bytes)
@@ -180,15 +183,12 @@ def acquired_entries(call: Call, reading: ShareReading, offsets: Mapping[TopicIn
     shares = max_bytes_of(reading.max_bytes, len(offsets))
     left, batch_size = reading.request.max_records, reading.request.batch_size
     limits_records = reading.request.share_acquire_mode == RECORD_LIMIT
-    size = 0
     for (one, offset), share in zip(offsets.items(), shares, strict=True):
         partition, running = reading.running[one]
         entry = found[one] = PartitionEntry(partition_index=one[1], records=b"")
         try:
-            end_offset = end_of(call, reading, partition, offset)
-            data: Sequence[bytes] = ()
-            if offset < end_offset:
-                data = partition.log.read(offset, min(share, capacity), at_least_one=size == 0, before=end_offset)
+            limit = min(share, capacity)
+            data = records_at(call, reading, partition, offset, limit, at_least_one=capacity == reading.max_bytes)
         except ApiError as error:
             if error.code == ErrorCode.OFFSET_OUT_OF_RANGE:
                 running.log_starts_at(partition.log.start_offset)
@@ -196,16 +196,14 @@ def acquired_entries(call: Call, reading: ShareReading, offsets: Mapping[TopicIn
                 entry.error_code = error.code
                 share_of(call.cluster).fence_on(running.key, error)
             continue
-        read_bytes = sum(map(len, data))
-        size += read_bytes
-        capacity = max(0, capacity - read_bytes)
+        capacity = max(0, capacity - sum(map(len, data)))
         batches = log_batches(partition, offset, data, committed_only=reading.committed_only)
-        done = Acquisition(running, reading.member_id, left, batch_size, limits_records, call.now_ms, batches)
-        done.run(offset)
-        if done.acquired:
-            left -= done.count
-            entry.records = b"".join(data_of(data, batches, done.acquired))
-            entry.acquired_records = [PartitionEntry.AcquiredRecords(**part._asdict()) for part in done.acquired]
+        acquisition = Acquisition(running, reading.member_id, left, batch_size, limits_records, call.now_ms, batches)
+        acquired = acquisition.run(offset)
+        if acquired:
+            left -= sum(part.records for part in acquired)
+            entry.records = b"".join(data_of(data, batches, acquired))
+            entry.acquired_records = [PartitionEntry.AcquiredRecords(**part._asdict()) for part in acquired]
     return found
 
 
@@ -236,13 +234,6 @@ def data_of(data: Sequence[bytes], batches: Sequence[LogBatch], acquired: Sequen
     """The bytes of the batches with acquired records; a single batch includes the cut-off bytes after it."""
     if len(batches) < 2:
         return data
-    first, last = acquired[0].first_offset, acquired[-1].last_offset
-    begin = 0
-    end = len(batches)
-    for index, batch in enumerate(batches):
-        if batch.base_offset <= first:
-            begin = index
-        elif batch.base_offset > last:
-            end = index
-            break
-    return data[begin:end]
+    base_of = attrgetter("base_offset")
+    begin = bisect_right(batches, acquired[0].first_offset, key=base_of) - 1
+    return data[max(0, begin) : bisect_right(batches, acquired[-1].last_offset, key=base_of)]

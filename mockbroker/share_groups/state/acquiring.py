@@ -9,8 +9,10 @@ Source: SharePartition.acquire, Apache Kafka 4.4.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import NamedTuple
 
 from mockbroker.share_groups.state.in_flight import ACQUIRED, AVAILABLE, InFlightBatch, InFlightState
@@ -34,14 +36,17 @@ class Acquired(NamedTuple):
     last_offset: int
     delivery_count: int
 
+    @property
+    def records(self) -> int:
+        return self.last_offset - self.first_offset + 1
+
 
 @dataclass(slots=True)
 class Acquisition:
     """A member's request to acquire records that were read, and the offsets acquired so far.
 
-    At most ``left`` more records are acquired, or with ``limits_records`` exactly that many at most; ``batch_size`` is
-    the maximum number of records of an in-flight batch, as far as the log's batches allow.
-    ``count`` is the number of records that count as acquired.
+    No batch is acquired after ``left`` records, with ``limits_records`` no record; ``batch_size`` is the maximum number
+    of records of an in-flight batch, as far as the log's batches allow.
     """
 
     partition: SharePartition
@@ -52,15 +57,14 @@ class Acquisition:
     now_ms: int
     log_batches: Sequence[LogBatch]
     acquired: list[Acquired] = field(default_factory=list)
-    count: int = 0
     first_base: int = 0
     last_offset: int = 0
 
-    def run(self, fetch_offset: int) -> None:
-        """Acquire records that were read from an offset on."""
+    def run(self, fetch_offset: int) -> list[Acquired]:
+        """Acquire records that were read from an offset on; returns the acquired offsets in order."""
         partition, log_batches = self.partition, self.log_batches
         if self.left <= 0 or not log_batches or log_batches[-1].last_offset < partition.start_offset:
-            return
+            return []
         self.first_base, self.last_offset = log_batches[0].base_offset, log_batches[-1].last_offset
         capacity: int = partition.config("share.partition.max.record.locks") - partition.in_flight_records
         if capacity <= 0 and fetch_offset <= partition.end_offset:  # at the limit of records in flight
@@ -68,7 +72,7 @@ class Acquisition:
             self.last_offset = min(self.last_offset, partition.end_offset)
         self.left = min(self.left, capacity)
         if self.left <= 0:
-            return
+            return []
         is_cut = fetch_offset < self.first_base  # the log no longer contains some records
         if is_cut and partition.archive(fetch_offset, self.first_base - 1, AVAILABLE):
             partition.looks_for_offset = True
@@ -83,14 +87,11 @@ class Acquisition:
         if known and self.acquired:
             partition.note_gap_seen(self.acquired[-1].last_offset + 1)
         aborted = [batch for batch in log_batches if batch.is_aborted]
-        if self.acquired and aborted:
-            self.acquired = without_aborted(partition, self.acquired, aborted)
-            self.count = sum(one.last_offset - one.first_offset + 1 for one in self.acquired)
+        return without_aborted(partition, self.acquired, aborted) if self.acquired and aborted else self.acquired
 
-    def _add(self, acquired: Sequence[Acquired], count: int) -> None:
+    def _add(self, acquired: Sequence[Acquired]) -> None:
         self.acquired += acquired
-        self.count += count
-        self.left -= count
+        self.left -= sum(one.records for one in acquired)
 
     def _acquire_known(self, known: Sequence[InFlightBatch], base_offset: int) -> None:
         """Acquire available records of in-flight batches, of gaps between them, and of offsets after them."""
@@ -106,7 +107,7 @@ class Acquisition:
                 if self.left <= 0:
                     return
             is_throttled = self._throttles(batch)
-            if is_throttled and self.count > 0:
+            if is_throttled and self.acquired:
                 return
             if batch.by_offset is None and batch.whole.state is not AVAILABLE:
                 continue
@@ -114,10 +115,10 @@ class Acquisition:
             is_within = self.first_base <= batch.first_offset and batch.last_offset <= self.last_offset
             if is_within and batch.by_offset is None and not is_cut and not is_throttled:
                 batch.whole.acquire(self.member_id, partition.lock_until(self.now_ms))
-                self._add([Acquired(batch.first_offset, batch.last_offset, batch.whole.delivery_count)], len(batch))
+                self._add([Acquired(batch.first_offset, batch.last_offset, batch.whole.delivery_count)])
                 continue
             part = self._acquire_part(batch)
-            self._add(joined(part), len(part))
+            self._add(joined(part))
             if is_throttled and part:
                 return
         after = known[-1].last_offset + 1
@@ -155,9 +156,8 @@ class Acquisition:
         if partition.batches[0].first_offset == first_offset:
             partition.start_offset = first_offset
         partition.end_offset = max(partition.end_offset, last)
-        acquired_last = acquired[0].last_offset if self.limits_records else last
-        partition.note_gap_seen(acquired_last + 1)
-        self._add(acquired, acquired_last - first_offset + 1)
+        partition.note_gap_seen(acquired[-1].last_offset + 1)
+        self._add(acquired)
 
     def _throttles(self, batch: InFlightBatch) -> bool:
         """True if available records of a batch have a delivery count from which fewer are acquired at a time."""
@@ -193,14 +193,10 @@ class Acquisition:
         return acquired
 
 
-def last_of_batch(log_batches: Iterable[LogBatch], offset: int) -> int:
+def last_of_batch(log_batches: Sequence[LogBatch], offset: int) -> int:
     """The last offset of the log batch that contains an offset; the offset itself if there is no such batch."""
-    holding = None
-    for batch in log_batches:
-        if offset < batch.base_offset:
-            break
-        holding = batch
-    return holding.last_offset if holding is not None and offset <= holding.last_offset else offset
+    index = bisect_right(log_batches, offset, key=attrgetter("base_offset"))
+    return max(offset, log_batches[index - 1].last_offset) if index else offset
 
 
 def batch_ends(log_batches: Iterable[LogBatch], first_offset: int, last_offset: int, batch_size: int) -> list[int]:

@@ -132,13 +132,10 @@ class InFlight(list[InFlightBatch]):
             start -= 1
         return self[start : self._until(last_offset + 1)]
 
-    def following(self, offset: int) -> int:
-        """The first offset of the next batch after an offset. Raises IndexError if there is none."""
-        return self[self._until(offset + 1)].first_offset
-
-    def drop_before(self, first_offset: int) -> None:
-        """Remove the batches that begin before an offset."""
-        del self[: self._until(first_offset)]
+    def drop_until(self, offset: int) -> None:
+        """Remove the batches that end at or before an offset."""
+        end = self._until(offset + 1)
+        del self[: end - 1 if end and self[end - 1].last_offset > offset else end]
 
     def _until(self, first_offset: int) -> int:
         """The number of batches that begin before an offset."""

@@ -132,36 +132,25 @@ class SharePartition:
 
     def move_start(self) -> None:
         """Move the start past all complete deliveries."""
-        last_done, done = self._last_done() if self._can_move_start() else (NO_OFFSET, 0)
+        first = self.batches.floor(self.start_offset)
+        if first is None:
+            return  # new records follow the start
+        state = first.whole if first.by_offset is None else first.by_offset.get(self.start_offset)
+        if state is None or not state.state.is_terminal:
+            return
+        last_done, done = self._last_done()
         if last_done == NO_OFFSET:
             return
-        last_offset = self.batches[-1].last_offset
-        if last_done == last_offset:
-            self.start_offset = self.end_offset = last_offset + 1
-            self.batches.clear()
+        end_offset = self.batches[-1].last_offset + 1
+        self.batches.drop_until(last_done)
+        if not self.batches:
+            self.start_offset = self.end_offset = end_offset
             self.delivery_complete_count = 0
             return
-        batch = self.batches.floor(last_done)
-        assert batch is not None
-        if last_done == batch.last_offset:
-            following = self.batches.following(last_done)
-            self.start_offset = max(self.start_offset, following)
-            if self.gap_start is not None:
-                self.start_offset = min(self.gap_start, self.start_offset)
-            self.batches.drop_before(following)
-        else:
-            self.start_offset = max(self.start_offset, last_done + 1)
-            self.batches.drop_before(batch.first_offset)
+        self.start_offset = max(self.start_offset, self.batches[0].first_offset, last_done + 1)
+        if self.gap_start is not None:
+            self.start_offset = min(self.gap_start, self.start_offset)
         self.delivery_complete_count -= done
-
-    def _can_move_start(self) -> bool:
-        if not self.batches:
-            return False
-        batch = self.batches.floor(self.start_offset)
-        if batch is None:
-            return False  # new records follow the start
-        state = batch.whole if batch.by_offset is None else batch.by_offset.get(self.start_offset)
-        return state is not None and state.state.is_terminal
 
     def _last_done(self) -> tuple[int, int]:
         """The last offset up to which all deliveries are complete, and their number after the start."""

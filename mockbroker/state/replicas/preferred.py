@@ -1,6 +1,6 @@
-"""The preferred read replica for a reader (KIP-392), and a follower's answer to an offset that it lacks.
+"""The preferred read replica for a reader (KIP-392).
 
-Source: KIP-392; ReplicaManager.findPreferredReadReplica and Partition.readRecords, Apache Kafka 4.4.
+Source: KIP-392; ReplicaManager.findPreferredReadReplica, Apache Kafka 4.4.
 """
 
 from __future__ import annotations
@@ -8,10 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from kafka_rack.selection import ReplicaSelector, ReplicaView
-from mockbroker.state.errors import ApiError
 from mockbroker.state.replicas.replication import Replication
 from mockbroker.state.topics.topic import Partition
-from protocol.error_codes import ErrorCode
 
 
 def preferred_replica(
@@ -37,12 +35,3 @@ def preferred_replica(
             views.append(ReplicaView(replica, racks.get(replica), end_offset, 0))
     chosen = selector.select(client_rack, partition.leader, views)
     return None if chosen == partition.leader else chosen
-
-
-def check_follower_has(fetch_offset: int, end_offset: int) -> None:
-    """Check an offset at a follower: if the follower lacks it, the reader returns to the leader.
-
-    Raises ApiError: OFFSET_OUT_OF_RANGE.
-    """
-    if fetch_offset > end_offset:
-        raise ApiError(ErrorCode.OFFSET_OUT_OF_RANGE)

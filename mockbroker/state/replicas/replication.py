@@ -123,23 +123,23 @@ class Replication:
 
         A leader that does not reach the controller adds none.
         """
-        found = self._caught_up(partition, online)
         overrides = partition.overrides
+        if partition.leader in online and not self.cluster.network.connects(partition.leader, CONTROLLER):
+            found = online.intersection(partition.isr)
+        else:
+            found = online.difference(self._outside(partition, caught_up=False))
         if overrides is NO_OVERRIDES:
             return found
         return found - overrides.out_of_sync - overrides.offline - overrides.copying
 
-    def _caught_up(self, partition: Partition, online: frozenset[int]) -> frozenset[int]:
-        if partition.leader in online and not self.cluster.network.connects(partition.leader, CONTROLLER):
-            return online.intersection(partition.isr)
+    def _outside(self, partition: Partition, *, caught_up: bool) -> list[int]:
+        """The tracked followers outside the ISR that have caught up, or have not."""
         states = partition.replica_states
-        if states is None or not states.followers:
-            return online
-        return online.difference(
+        return [
             broker_id
-            for broker_id, follower in states.followers.items()
-            if broker_id not in partition.isr and not self._has_all(partition, broker_id, follower)
-        )
+            for broker_id, follower in (states.followers.items() if states is not None else ())
+            if broker_id not in partition.isr and self._has_all(partition, broker_id, follower) is caught_up
+        ]
 
     def is_held_up(self, partition: Partition, online: frozenset[int]) -> bool:
         """True if an online follower currently fetches nothing, and so does not learn of a new log start offset."""
@@ -168,14 +168,9 @@ class Replication:
         """Apply changes of brokers, links, lags, leaders or replicas."""
         is_undisturbed = self.is_undisturbed
         for partition in partitions:
-            if (
-                is_undisturbed
-                and partition.replica_states is None
-                and partition.overrides is NO_OVERRIDES
-                and not is_under_min_isr(partition)
-            ):
-                continue
-            self._refresh(partition, now_ms)
+            is_plain = partition.replica_states is None and partition.overrides is NO_OVERRIDES
+            if not (is_undisturbed and is_plain) or is_under_min_isr(partition):
+                self._refresh(partition, now_ms)
 
     def leader_changed(self, partition: Partition, now_ms: int) -> None:
         """Truncate the log to a new leader's end offset, as its followers do."""
@@ -186,11 +181,8 @@ class Replication:
         if states is not None:
             new_leader = states.followers.pop(partition.leader, None)
             lacks_records = new_leader is not None and new_leader.end_offset < partition.log.end_offset
-            if (
-                lacks_records and not partition.topic.is_internal
-            ):  # a coordinator's write is acknowledged by all at once
-                assert new_leader is not None
-                partition.truncate(new_leader.end_offset)
+            if new_leader is not None and lacks_records and not partition.topic.is_internal:
+                partition.truncate(new_leader.end_offset)  # a coordinator's write is acknowledged by all at once
             end_offset = partition.log.end_offset
             states.high_watermark = min(states.high_watermark, end_offset)
             for follower in states.followers.values():
@@ -240,10 +232,7 @@ class Replication:
                 partition, tuple(one for one in partition.isr if one not in late)
             )
         self._advance(partition, states)
-        if any(
-            broker_id not in partition.isr and self._has_all(partition, broker_id, follower)
-            for broker_id, follower in states.followers.items()
-        ):
+        if self._outside(partition, caught_up=True):
             self.cluster.replication_control.leaders.elect([partition.topic])
 
     # internals
@@ -317,19 +306,13 @@ class Replication:
 
         ``is_led_alone``: the leader does not reach the controller, so the ISR does not shrink.
         """
-        in_sync = [
-            (follower.end_offset, follower.caught_up_ms, bool(follower.missing))
-            for broker_id, follower in states.followers.items()
-            if broker_id in partition.isr
-        ]
+        in_sync = [follower for broker_id, follower in states.followers.items() if broker_id in partition.isr]
         under_min_isr = is_under_min_isr(partition)
-        high_watermark = min((end_offset for end_offset, _, _ in in_sync), default=partition.log.end_offset)
+        high_watermark = min((one.end_offset for one in in_sync), default=partition.log.end_offset)
         if high_watermark > states.high_watermark and partition.leader != NO_LEADER and not under_min_isr:
             states.high_watermark = high_watermark
             self.cluster.notify(partition)
-        deadlines = [
-            caught_up_ms + self.max_lag_ms for _, caught_up_ms, is_behind in in_sync if is_behind and not is_led_alone
-        ]
+        deadlines = [one.caught_up_ms + self.max_lag_ms for one in in_sync if one.missing and not is_led_alone]
         deadlines += [
             follower.arriving[0][0]
             for broker_id, follower in states.followers.items()
