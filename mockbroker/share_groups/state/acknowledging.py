@@ -51,14 +51,11 @@ class RecordChanges:
         self.partition = partition
         self.made: list[tuple[InFlightState, InFlightState]] = []  # a changed state, and a copy of the previous one
         self._batches: list[StateBatch] = []
-        self._complete_before = partition.delivery_complete_count
 
     def change(self, first_offset: int, last_offset: int, state: InFlightState, to: RecordState) -> None:
         """Release records from their member, in another state."""
         self.made.append((state, state.copy()))
         state.release(to, self.partition.config("share.delivery.count.limit"))
-        if state.state.is_terminal:
-            self.partition.delivery_complete_count += self.partition.records_from_start(first_offset, last_offset)
         self._batches.append(state_batch(first_offset, last_offset, state.state, state.delivery_count))
 
     def let_go(self, is_meant: Callable[[InFlightState], bool]) -> None:
@@ -79,14 +76,6 @@ class RecordChanges:
     def roll_back(self) -> None:
         for state, before in reversed(self.made):
             state.become(before)
-        self.partition.delivery_complete_count = self._complete_before
-
-    def move_start(self) -> None:
-        """Move the start of the partition past what is complete, and look for available records before its end."""
-        if any(state.state is AVAILABLE for state, _ in self.made):
-            self.partition.looks_for_offset = True
-        if self.made:
-            self.partition.move_start()
 
 
 @contextmanager
@@ -99,7 +88,8 @@ def all_or_none(partition: SharePartition) -> Iterator[RecordChanges]:
     except ApiError:
         changes.roll_back()
         raise
-    changes.move_start()
+    if changes.made:
+        partition.move_start()
 
 
 def acknowledge(
@@ -134,7 +124,8 @@ def release_expired(partition: SharePartition, now_ms: int) -> bool:
     try:
         changes.persist()
     finally:
-        changes.move_start()
+        if changes.made:
+            partition.move_start()
     return bool(changes.made)
 
 

@@ -73,9 +73,8 @@ class Acquisition:
         self.left = min(self.left, capacity)
         if self.left <= 0:
             return []
-        is_cut = fetch_offset < self.first_base  # the log no longer contains some records
-        if is_cut and partition.archive(fetch_offset, self.first_base - 1, AVAILABLE):
-            partition.looks_for_offset = True
+        if fetch_offset < self.first_base:  # the log no longer contains some records
+            partition.archive(fetch_offset, self.first_base - 1, AVAILABLE)
         known = partition.batches.overlapping(self.first_base, self.last_offset)
         base_offset = max(self.first_base, partition.start_offset)
         if known and known[0].first_offset <= self.first_base:
@@ -149,7 +148,6 @@ class Acquisition:
                 for offset, state in batch.split().items():
                     if offset > acquired_last:
                         state.become(InFlightState(AVAILABLE, 0))
-                partition.looks_for_offset = True
             partition.batches.add(batch)
             acquired.append(Acquired(first, acquired_last, 1))
             first = batch.last_offset + 1

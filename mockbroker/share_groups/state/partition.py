@@ -28,7 +28,7 @@ class SharePartition:
     """The records in flight, and the range of offsets that were acquired.
 
     ``start_offset`` is the first offset whose delivery is not complete; ``end_offset`` the last acquired one, or the
-    next one to acquire if nothing is in flight. ``delivery_complete_count`` counts complete deliveries after the start.
+    next one to acquire if nothing is in flight.
     ``_gap``: offsets without a state at the share coordinator, before others with one, are new records. It has the
     ``end_offset`` for which it applies, and the first unread offset.
 
@@ -47,9 +47,7 @@ class SharePartition:
     state_epoch: int = 0
     start_offset: int = 0
     end_offset: int = 0
-    delivery_complete_count: int = 0
     batches: InFlight = field(default_factory=InFlight)
-    looks_for_offset: bool = False  # an offset before the end may be available
     _gap: tuple[int, int] = (NO_OFFSET, NO_OFFSET)
 
     def load(self, start_offset: int, state_epoch: int, state_batches: Iterable[StateBatch]) -> None:
@@ -64,12 +62,9 @@ class SharePartition:
                 gap_start = previous_last + 1
             previous_last = last
             self.batches.add(InFlightBatch(first, last, InFlightState(state, one.delivery_count)))
-            if state.is_terminal:
-                self.delivery_complete_count += last - first + 1
         if not self.batches:
             self.end_offset = start_offset
             return
-        self.looks_for_offset = True
         self.end_offset = self.batches[-1].last_offset
         if gap_start != NO_OFFSET:
             self._gap = (self.end_offset, gap_start)
@@ -96,11 +91,7 @@ class SharePartition:
 
     def next_fetch_offset(self) -> int:
         """The next offset to read: the first available record, or the one after all acquired records."""
-        is_done = not self.batches or self.start_offset > self.batches[-1].last_offset
-        if not self.looks_for_offset:
-            return self.end_offset if is_done else self.end_offset + 1
-        if is_done:
-            self.looks_for_offset = False
+        if not self.batches or self.start_offset > self.batches[-1].last_offset:
             return self.end_offset
         gap_start = self.gap_start
         for batch in self.batches:
@@ -111,7 +102,6 @@ class SharePartition:
             for first, _, state in batch.states():
                 if state.state is AVAILABLE:
                     return first
-        self.looks_for_offset = False
         return self.end_offset + 1
 
     def note_gap_seen(self, offset: int) -> None:
@@ -127,8 +117,15 @@ class SharePartition:
 
     # the start offset
 
-    def records_from_start(self, first_offset: int, last_offset: int) -> int:
-        return last_offset - max(self.start_offset, first_offset) + 1 if last_offset >= self.start_offset else 0
+    @property
+    def delivery_complete_count(self) -> int:
+        """The number of records after the start whose delivery is complete."""
+        return sum(
+            max(0, last - max(self.start_offset, first) + 1)
+            for batch in self.batches
+            for first, last, state in batch.states()
+            if state.state.is_terminal
+        )
 
     def move_start(self) -> None:
         """Move the start past all complete deliveries."""
@@ -138,66 +135,43 @@ class SharePartition:
         state = first.whole if first.by_offset is None else first.by_offset.get(self.start_offset)
         if state is None or not state.state.is_terminal:
             return
-        last_done, done = self._last_done()
+        last_done = self._last_done()
         if last_done == NO_OFFSET:
             return
         end_offset = self.batches[-1].last_offset + 1
         self.batches.drop_until(last_done)
         if not self.batches:
             self.start_offset = self.end_offset = end_offset
-            self.delivery_complete_count = 0
             return
         self.start_offset = max(self.start_offset, self.batches[0].first_offset, last_done + 1)
         if self.gap_start is not None:
             self.start_offset = min(self.gap_start, self.start_offset)
-        self.delivery_complete_count -= done
 
-    def _last_done(self) -> tuple[int, int]:
-        """The last offset up to which all deliveries are complete, and their number after the start."""
-        last_done, done, gap_start = NO_OFFSET, 0, self.gap_start
+    def _last_done(self) -> int:
+        """The last offset up to which all deliveries are complete."""
+        last_done, gap_start = NO_OFFSET, self.gap_start
         for batch in self.batches:
             if gap_start is not None and batch.last_offset >= gap_start:
                 break
-            for first, last, state in batch.states():
+            for _, last, state in batch.states():
                 if not state.state.is_terminal:
-                    return last_done, done
+                    return last_done
                 last_done = last
-                done += self.records_from_start(first, last)
-        return last_done, done
+        return last_done
 
     def log_starts_at(self, offset: int) -> None:
         """Archive available records that were deleted from the log before an offset, and move the start to it."""
         if offset <= self.start_offset:
             return
-        if not self.batches:
-            self.start_offset = self.end_offset = offset
-            self.delivery_complete_count = 0
-            return
-        done = 0
-        for batch in self.batches.overlapping(self.start_offset, offset - 1):
-            for first, last, state in batch.states():
-                if state.state.is_terminal:
-                    done += max(0, min(offset - 1, last) - max(self.start_offset, first) + 1)
-        if self.archive(self.start_offset, offset - 1, AVAILABLE, counts=False):
-            self.looks_for_offset = True
+        self.archive(self.start_offset, offset - 1, AVAILABLE)
+        self.end_offset = max(self.end_offset, offset) if self.batches else offset
         self.start_offset = offset
-        self.delivery_complete_count -= done
-        self.end_offset = max(self.end_offset, offset)
 
-    def archive(self, first_offset: int, last_offset: int, state: RecordState, *, counts: bool = True) -> bool:
-        """Archive the records in a state between two offsets, both inclusive; returns True if there were any.
-
-        Args:
-            counts: count them as complete deliveries.
-        """
-        archived = False
+    def archive(self, first_offset: int, last_offset: int, state: RecordState) -> None:
+        """Archive the records in a state between two offsets, both inclusive."""
         for batch in self.batches.overlapping(first_offset, last_offset):
             if batch.by_offset is None and batch.whole.state is not state:
                 continue
-            for first, last, one in batch.parts(first_offset, last_offset):
+            for _, _, one in batch.parts(first_offset, last_offset):
                 if one.state is state:
                     one.archive()
-                    archived = True
-                    if counts:
-                        self.delivery_complete_count += last - first + 1
-        return archived
