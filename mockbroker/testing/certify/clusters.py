@@ -6,19 +6,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING
 
 from mockbroker.adapters.server import MockCluster
 from mockbroker.state.brokers.numbered import numbered_brokers
 from mockbroker.state.logs.appending import append
-from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC
 from mockbroker.state.topics.topic import NO_LEADER
-from mockbroker.testing.certify.facts import TopicPartition, WireFacts
+from mockbroker.testing.certify.facts import TopicPartition
 from mockbroker.testing.certify.plan import CertifyPlan, layout, replication_factor
 from protocol.records import Record, build_batch, iter_batches
 
 if TYPE_CHECKING:
-    from mockbroker.state.cluster import Cluster
     from protocol.records.batches import BatchHeader
 
 LARGE_LAG = 1_000_000
@@ -115,25 +114,18 @@ class OwnCluster:
         """Start them again."""
         await self.mock.start_rack(rack)
 
-    def outage_rack(self, followers: Mapping[int, int], groups: Iterable[str]) -> str | None:
+    def outage_rack(self, followers: Mapping[int, int], coordinators: AbstractSet[int]) -> str | None:
         """The rack to stop: one that is read from, and rather one without a coordinator; None where none may be.
 
         Args:
             followers: broker -> how many partitions are read there that it follows.
+            coordinators: of groups and transactions of the program.
         """
         if not followers:
             return self.mock.state.liveness.racks()[-1]
         # Members that lose their coordinator join again, which frees a reader that hangs on a follower.
-        spared = coordinators(self.mock.state, groups)
-        most = max(sorted(followers), key=lambda one: (one not in spared, followers[one]))
+        most = max(sorted(followers), key=lambda one: (one not in coordinators, followers[one]))
         return self.mock.state.brokers[most].rack
-
-    def is_settled(self, groups: set[str], facts: WireFacts) -> bool:
-        """True if members of some group have their assignments."""
-        state = self.mock.state
-        if not state.has_groups:
-            return True
-        return bool(groups & {group.id for group in state.groups.select(states=["Stable"])})
 
     async def logged(self, place: TopicPartition, first: int, end: int) -> list[BatchHeader]:
         """The batches that are in a partition's log from one offset to another."""
@@ -145,12 +137,3 @@ def batch_to_feed(topic: str, index: int, count: int, now_ms: int) -> bytes:
     """Records for a partition that the program reads."""
     values = (f"{topic}-{index} {now_ms} {number} ".encode().ljust(VALUE_BYTES, b".") for number in range(count))
     return build_batch([Record(value=value, timestamp=now_ms) for value in values])
-
-
-def coordinators(cluster: Cluster, groups: Iterable[str]) -> set[int]:
-    """The brokers that coordinate groups; creates no topic for it."""
-    topics = cluster.internal_topics
-    known = [
-        group for group in groups if OFFSETS_TOPIC in cluster.topics and topics.has_coordinator(OFFSETS_TOPIC, group)
-    ]
-    return {cluster.internal_topics.coordinator(group).id for group in known}

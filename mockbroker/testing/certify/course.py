@@ -231,7 +231,7 @@ class CertifyCourse:
 
     async def _outage(self) -> None:
         """Stop a rack and bring it back."""
-        rack = self.cluster.outage_rack(self.facts.at_followers(), self.facts.groups)
+        rack = self.cluster.outage_rack(self.facts.at_followers(), self.facts.coordinators)
         if rack is None:
             self._skip("goes_on", "each rack has a coordinator of the program, which no proxy can have move")
             return
@@ -363,10 +363,11 @@ class CertifyCourse:
         return [place for place in places if not self.facts.readers_of(place)]
 
     def _rebalancing(self) -> bool:
-        """True if fewer processes than the running ones are members of groups, or no group is stable."""
-        groups = self.facts.groups
-        members = {client.rack for client in self.facts.clients.values() if client.group}
-        return bool(groups) and (not self.cluster.is_settled(groups, self.facts) or not members >= self._alive())
+        """True if fewer processes than the running ones are members of groups, or partitions are not assigned."""
+        members = [client for client in self.facts.clients.values() if client.group]
+        dealt = {place for client in members for place in client.assignment}
+        places = {(topic, one.index) for topic in self._fed_topics() for one in self.state.topics[topic].partitions}
+        return bool(members) and not (dealt >= places and {client.rack for client in members} >= self._alive())
 
     def _delivered_to(self, place: TopicPartition) -> int:
         """The highest offset to which a partition was delivered, over all readers."""

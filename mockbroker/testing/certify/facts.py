@@ -196,6 +196,8 @@ class WireFacts:
     produced: ProducedRecords = field(default_factory=ProducedRecords)
     consumed_topics: set[str] = field(default_factory=set)
     produced_topics: set[str] = field(default_factory=set)
+    coordinators: set[int] = field(default_factory=set)
+    """The brokers that coordinate groups and transactions of the program, as it was told."""
     outage_rack: str | None = None
     skipped: dict[str, str] = field(default_factory=dict)
     """Checks that this cluster cannot make, with the reason."""
@@ -213,11 +215,6 @@ class WireFacts:
     @property
     def producers(self) -> list[ClientFacts]:
         return [client for client in self.clients.values() if client.produce_versions]
-
-    @property
-    def groups(self) -> set[str]:
-        """The groups that the program's clients are members of."""
-        return {client.group for client in self.clients.values() if client.group}
 
     def readers_of(self, place: TopicPartition) -> list[PartitionReader]:
         """The readers of a partition, one for each client."""

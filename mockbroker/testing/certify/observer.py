@@ -46,7 +46,7 @@ from protocol.errors import ProtocolError
 from protocol.records import iter_batches
 from protocol.registry import APIS
 
-PRODUCE, FETCH, METADATA, OFFSET_COMMIT = 0, 1, 3, 8
+PRODUCE, FETCH, METADATA, OFFSET_COMMIT, FIND_COORDINATOR = 0, 1, 3, 8, 10
 JOIN_GROUP, SYNC_GROUP = 11, 14
 CONSUMER_GROUP_HEARTBEAT, DESCRIBE_TOPIC_PARTITIONS = 68, 75
 TOPIC_ID_FETCH = 13
@@ -81,6 +81,7 @@ class WireObserver:
             PRODUCE: self._produced,
             FETCH: self._fetched,
             METADATA: self._looked,
+            FIND_COORDINATOR: self._found,
             OFFSET_COMMIT: self._committed,
             JOIN_GROUP: self._joined,
             SYNC_GROUP: self._assigned,
@@ -299,6 +300,12 @@ class WireObserver:
         self.facts.tallies["leader_hints"].note(
             not asked, f"{place[0]}-{place[1]}, client in rack {client.rack}: {name} went to new leader {broker} {how}"
         )
+
+    def _found(self, client: ClientFacts, outcome: Outcome, _: int) -> None:
+        response = response_of(outcome)
+        for one in () if response is None else response.coordinators or [response]:
+            if not one.error_code and one.node_id >= 0:
+                self.facts.coordinators.add(one.node_id)
 
     def _committed(self, client: ClientFacts, outcome: Outcome, _: int) -> None:
         client.group = client.group or outcome.call.request.group_id

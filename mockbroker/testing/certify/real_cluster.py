@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -22,19 +23,18 @@ from protocol.error_codes import ErrorCode
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from mockbroker.call import Call, Outcome
+    from mockbroker.call import Call
     from mockbroker.core.faults.faults import FaultHandle
     from mockbroker.proxy.path import ProxyPath
     from mockbroker.state.topics.topic import Partition
-    from mockbroker.testing.certify.facts import TopicPartition, WireFacts
+    from mockbroker.testing.certify.facts import TopicPartition
     from protocol.records.batches import BatchHeader
 
 SELECTOR = "replica.selector.class"
 LEADERS_ALONE = ("", "org.apache.kafka.common.replica.LeaderSelector")
 BY_SELECTOR = ("preferred_replica", "stays", "leader_on_minus_one", "out_of_range", "near_reads")
 """The checks that are about readers who were sent to a follower."""
-FETCH, METADATA, FIND_COORDINATOR = 1, 3, 10
-COORDINATORS_AT_ONCE = 4  # since when FindCoordinator takes many keys
+FETCH, METADATA = 1, 3
 LOOK_AGAIN_S = 0.2
 MOVE_S = 20.0
 """How long real brokers may take for a move."""
@@ -101,8 +101,6 @@ class RealCluster:
         path: ProxyPath = self.proxy.engine.path  # type: ignore[assignment]
         path.rewriting = hidden = HiddenRacks(self.proxy)
         self.hidden_racks = hidden.racks
-        path.observers.append(self)
-        self._coordinators: set[int] = set()
         self._ends: dict[TopicPartition, int] = {}
         self._out_of_range: list[FaultHandle] = []
         self._is_own_topic = False
@@ -237,18 +235,13 @@ class RealCluster:
         await self.proxy.start_rack(rack)
         self.hidden_racks.discard(rack)
 
-    def outage_rack(self, followers: Mapping[int, int], groups: Iterable[str]) -> str | None:
+    def outage_rack(self, followers: Mapping[int, int], coordinators: AbstractSet[int]) -> str | None:
         read: dict[str, int] = {}
         for rack in reversed(self.proxy.state.liveness.racks()):
             brokers = {broker.id for broker in self.proxy.state.liveness.brokers_in(rack)}
-            if not brokers & self._coordinators:
+            if not brokers & coordinators:
                 read[rack] = sum(followers.get(broker, 0) for broker in brokers)
         return max(read, key=lambda rack: read[rack], default=None)
-
-    def is_settled(self, groups: set[str], facts: WireFacts) -> bool:
-        dealt = {place for client in facts.clients.values() if client.group for place in client.assignment}
-        topics = [topic for topic in facts.consumed_topics if self.feeds(topic)]
-        return dealt >= {(topic, one.index) for topic in topics for one in self.proxy.state.topics[topic].partitions}
 
     async def logged(self, place: TopicPartition, first: int, end: int) -> list[BatchHeader]:
         for _ in range(2):
@@ -258,17 +251,6 @@ class RealCluster:
                 return found
             await self.proxy.look()
         return []
-
-    # one of ``CallPath.observers``
-
-    def call_ended(self, outcome: Outcome) -> None:
-        """Note which brokers coordinate groups and transactions of programs."""
-        if outcome.call.api_key != FIND_COORDINATOR or outcome.response is None:
-            return
-        response = outcome.response
-        for one in response.coordinators if outcome.call.version >= COORDINATORS_AT_ONCE else [response]:
-            if not one.error_code and one.node_id >= 0:
-                self._coordinators.add(one.node_id)
 
     # inside
 

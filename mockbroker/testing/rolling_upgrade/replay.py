@@ -105,7 +105,6 @@ class ReplayOutcome(NamedTuple):
     racks: list[str]
     observations: list[Observation]
     ledgers: dict[str, ClientResult]
-    with_clients: bool
 
 
 async def replay(upgrade: Upgrade, racks: list[str], with_clients: bool, say: Say) -> ReplayOutcome:
@@ -150,7 +149,7 @@ async def replay(upgrade: Upgrade, racks: list[str], with_clients: bool, say: Sa
         if clients:
             say("producers stop, consumers read to the end")
         results = await finish([*clients.values()], lambda: all_is_read([*clients.values()]))
-        return ReplayOutcome(upgrade, racks, observations, dict(zip(clients, results, strict=True)), with_clients)
+        return ReplayOutcome(upgrade, racks, observations, dict(zip(clients, results, strict=True)))
 
 
 def all_is_read(clients: list[ClientProcess]) -> bool:

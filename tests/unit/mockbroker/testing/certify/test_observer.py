@@ -9,6 +9,7 @@ from mockbroker.testing.certify.facts import MemberSubscription
 from mockbroker.testing.certify.observer import WireObserver, consumed_topics
 from protocol.apis.classic_group import JoinGroupRequest
 from protocol.apis.fetch import FetchRequest
+from protocol.apis.find_coordinator import FindCoordinatorRequest
 from protocol.apis.metadata import MetadataRequest
 from protocol.apis.produce import ProduceRequest
 from protocol.embedded.consumer_protocol import ConsumerProtocolSubscription
@@ -170,3 +171,13 @@ def test_a_members_rack_is_read_from_what_it_subscribes_with(sim, observer, meta
     sim.send(request, version=5, broker=coordinator, listener_rack="b", client_id="reader")
     client = observer.facts.clients["b", "reader"]
     assert (client.subscription, client.group) == (said, "g")
+
+
+@pytest.mark.parametrize("version", [3, 4])
+def test_the_coordinators_of_groups_are_those_that_the_program_is_told(sim, observer, version):
+    groups = ["orders", "billing", "audit"]
+    coordinators = {sim.cluster.internal_topics.coordinator(group).id for group in groups}
+    for group in groups:
+        request = FindCoordinatorRequest(**({"coordinator_keys": [group]} if version > 3 else {"key": group}))
+        sim.ask(request, version=version, listener_rack="a")
+    assert observer.facts.coordinators == coordinators
