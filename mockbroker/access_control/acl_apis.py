@@ -7,6 +7,7 @@ Source: KIP-140, KIP-290; AclApis, CreateAclsRequest, DescribeAclsRequest and De
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import groupby
 from operator import attrgetter
 
@@ -57,8 +58,8 @@ FilterResult = DeleteAclsResponse.FilterResult
 def describe_acls(call: Call, request: DescribeAclsRequest) -> DescribeAclsResponse | Verdict:
     """The entries that a filter matches, by resource."""
     filter_ = filter_of(call, request)
-    if isinstance(filter_, Verdict):
-        return filter_
+    if end := unreadable(call, [filter_]):
+        return end
     check_authorizer(call)
     found = find_acls(call.cluster.image, filter_)
     return DescribeAclsResponse(
@@ -78,9 +79,8 @@ def describe_acls(call: Call, request: DescribeAclsRequest) -> DescribeAclsRespo
 def create(call: Call, request: CreateAclsRequest) -> CreateAclsResponse | Verdict:
     """Add the entries; the result per entry."""
     acls = [Acl(*FIELDS_OF_CREATION(one)) for one in request.creations]
-    for acl in acls:
-        if not is_readable(call, acl):
-            return Verdict(closes=f"expected known numbers in an entry, got {tuple(acl)}")
+    if end := unreadable(call, acls):
+        return end
     check_controller(call)
     check_authorizer(call)
     if any(ANY in numbers_of(acl) or acl.pattern_type == MATCH for acl in acls):
@@ -100,12 +100,9 @@ def create(call: Call, request: CreateAclsRequest) -> CreateAclsResponse | Verdi
 @handles(DeleteAclsRequest, access=Needs(cluster="Alter", in_words=True))
 def delete(call: Call, request: DeleteAclsRequest) -> DeleteAclsResponse | Verdict:
     """Delete the entries that match any filter; an entry that matches two filters is in the results of both."""
-    filters = []
-    for wanted in request.filters:
-        filter_ = filter_of(call, wanted)
-        if isinstance(filter_, Verdict):
-            return filter_
-        filters.append(filter_)
+    filters = [filter_of(call, wanted) for wanted in request.filters]
+    if end := unreadable(call, filters):
+        return end
     check_controller(call)
     check_authorizer(call)
     response, valid = DeleteAclsResponse(), list[AclFilter]()
@@ -121,13 +118,11 @@ def delete(call: Call, request: DeleteAclsRequest) -> DeleteAclsResponse | Verdi
     return response
 
 
-def filter_of(call: Call, wanted: DescribeAclsRequest | DeleteAclsRequest.Filter) -> AclFilter | Verdict:
-    """The filter of a request, or the end of the connection if Kafka could not parse it."""
+def filter_of(call: Call, wanted: DescribeAclsRequest | DeleteAclsRequest.Filter) -> AclFilter:
+    """The filter of a request."""
     found = AclFilter(*FIELDS_OF_FILTER(wanted))
     if call.version == LITERAL_ONLY_VERSION and found.pattern_type == ANY:
         found = found._replace(pattern_type=LITERAL)
-    if not is_readable(call, found):
-        return Verdict(closes=f"expected known numbers in a filter, got {numbers_of(found)}")
     return found
 
 
@@ -135,9 +130,12 @@ def numbers_of(acl: Acl | AclFilter) -> tuple[int, ...]:
     return tuple(getattr(acl, field) for field, *_ in NUMBERS)
 
 
-def is_readable(call: Call, acl: Acl | AclFilter) -> bool:
-    """True if Kafka could parse an entry or a filter."""
-    return UNKNOWN not in numbers_of(acl) and not (call.version == LITERAL_ONLY_VERSION and acl.pattern_type != LITERAL)
+def unreadable(call: Call, acls: Sequence[Acl | AclFilter]) -> Verdict | None:
+    """The end of the connection if Kafka could not parse one of these entries or filters."""
+    for acl in acls:
+        if UNKNOWN in numbers_of(acl) or (call.version == LITERAL_ONLY_VERSION and acl.pattern_type != LITERAL):
+            return Verdict(closes=f"expected known numbers, got {numbers_of(acl)}")
+    return None
 
 
 def check_authorizer(call: Call) -> None:

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from mockbroker.proxy.adapters.upstream import UpstreamSettings
     from mockbroker.testing.pytest_plugin import Seed
 
-POOL = pytest.StashKey["ClusterPool"]()
 USED = pytest.StashKey["list[UsedCluster]"]()
 SUMMARY = "kafka-rack: summary of the cluster"
 INSIDE = frozenset({"mockbroker", "asyncio", "concurrent"})

@@ -26,17 +26,7 @@ if TYPE_CHECKING:
 MARKER, PROXY_MARKER = "kafka", "kafka_proxy"
 PROXY_BOOTSTRAP = "kafka_proxy_bootstrap"
 PROXY_ENVIRONMENT = "KAFKA_RACK_PROXY_BOOTSTRAP"
-FIXTURES = frozenset(
-    {
-        "kafka_bootstrap_servers",
-        "kafka_cluster",
-        "kafka_cluster_factory",
-        "kafka_faults",
-        "kafka_journal",
-        "kafka_proxy",
-        "kafka_topic",
-    }
-)
+POOL_FIXTURE, POOL_PLUGIN = "_kafka_cluster_pool", "kafka_rack_clusters"
 Seed = Callable[["BlockingMockCluster"], Any]
 
 
@@ -65,7 +55,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """If any test uses a cluster, check the markers of those tests and import the cluster."""
-    asking = [item for item in items if not FIXTURES.isdisjoint(getattr(item, "fixturenames", ()))]
+    asking = [item for item in items if POOL_FIXTURE in getattr(item, "fixturenames", ())]
     if not asking:
         return
     from mockbroker.testing.marker import marked, proxy_marked
@@ -85,12 +75,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def pool_of(config: pytest.Config) -> ClusterPool:
     """The clusters of this process."""
-    from mockbroker.testing.cluster_pool import POOL, ClusterPool
+    from mockbroker.testing.cluster_pool import ClusterPool
 
-    pool = config.stash.get(POOL, None)
+    pool: ClusterPool | None = config.pluginmanager.get_plugin(POOL_PLUGIN)
     if pool is None:
-        pool = config.stash[POOL] = ClusterPool()
-        config.pluginmanager.register(pool, "kafka_rack_clusters")
+        pool = ClusterPool()
+        config.pluginmanager.register(pool, POOL_PLUGIN)
     return pool
 
 

@@ -55,23 +55,15 @@ def fetch_rack(facts: WireFacts) -> Judgement:
     if not consumers:
         return NOT_SEEN, "no Fetch"
     versions = spoken(consumers)
-    total, named = Counter[str](), 0
-    for client in consumers:
-        total += client.fetch_racks
-        named += client.fetch_racks[client.rack]
-    calls = total.total()
+    calls = sum(client.fetch_racks.total() for client in consumers)
+    named = sum(client.fetch_racks[client.rack] for client in consumers)
     if named == calls:
         return PASS, f"{calls} of {calls} Fetch requests ({versions}) name the rack that the process runs in"
-    if not any(total):
-        old = max(version for client in consumers for version in client.fetch_versions) < FIRST_FETCH_RACK
-        why = f"; there is no place for it before v{FIRST_FETCH_RACK}" if old else ""
-        return FAIL, f"none of {calls} Fetch requests ({versions}) names a rack{why}"
-    others = {(client.rack, told) for client in consumers for told in client.fetch_racks if told != client.rack}
-    runs, told = min(others)
-    without = total[""]
-    what = f"name {shown(told)} in rack {runs}" if told else f"without a rack in rack {runs}"
-    more = f", {without} name none" if without and told else ""
-    return FAIL, f"{calls - named} of {calls} Fetch requests ({versions}) do not name their rack: some {what}{more}"
+    runs, told = min((client.rack, told) for client in consumers for told in client.fetch_racks if told != client.rack)
+    old = max(version for client in consumers for version in client.fetch_versions) < FIRST_FETCH_RACK
+    why = f"; there is no place for it before v{FIRST_FETCH_RACK}" if old else ""
+    some = f"some name {shown(told) if told else 'none'} in rack {runs}"
+    return FAIL, f"{calls - named} of {calls} Fetch requests ({versions}) do not name their rack: {some}{why}"
 
 
 def rack_name(facts: WireFacts) -> Judgement:

@@ -28,17 +28,16 @@ from mockbroker.testing.certify.server_under_test import (
     NOT_TRIED,
     SINGLE,
     SPREAD,
-    BrokenPromiseError,
     NotJudgedError,
     ServerPlan,
     ServerUnderTest,
     ServerVerdict,
     await_leaders,
-    expect,
     kept_within,
     make_topics,
     write_to_leaders,
 )
+from mockbroker.testing.promises import BrokenPromiseError, expect
 from protocol.apis.cluster import DescribeClusterRequest
 from protocol.apis.fetch import FetchRequest
 from protocol.apis.metadata import MetadataRequest

@@ -10,6 +10,7 @@ from typing import Literal, TypeVar
 
 from mockbroker.adapters.real_cluster.connection import RealClusterError, refusal
 from mockbroker.testing.certify.server_client import ServerAsker, ServerClient, TopicAnswer
+from mockbroker.testing.promises import BrokenPromiseError, expect
 from protocol.apis.metadata import DescribeTopicPartitionsRequest, MetadataRequest
 from protocol.apis.topics import CreateTopicsRequest
 from protocol.error_codes import ErrorCode
@@ -28,22 +29,12 @@ none, and diskless."""
 T = TypeVar("T")
 
 
-class BrokenPromiseError(Exception):
-    """A promise that the server does not keep: the request and the answers that contradict each other."""
-
-
 class NotJudgedError(Exception):
     """A promise that is not judged, and why."""
 
     def __init__(self, verdict: ServerVerdict, why: str) -> None:
         super().__init__(why)
         self.verdict = verdict
-
-
-def expect(holds: object, otherwise: str) -> None:
-    """Raise BrokenPromiseError with this text unless a promise holds."""
-    if not holds:
-        raise BrokenPromiseError(otherwise)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ import json
 import sys
 import threading
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from importlib import import_module
 from typing import Any
 
@@ -67,6 +67,22 @@ class ClientLedger:
                 send(topic, value)
         flush()
         self.drained = True
+
+    def run(
+        self,
+        send: Callable[[str, bytes], object],
+        flush: Callable[[], object],
+        poll: Callable[[], Iterable[bytes]],
+        assignment: Callable[[], object],
+    ) -> None:
+        """Produce in a thread; here consume the values that ``poll`` returns, until ``finish``."""
+        producing = threading.Thread(target=self.produce, args=(send, flush))
+        producing.start()
+        while not self.orders["finish"].is_set():
+            for value in poll():
+                self.see(value)
+            self.assigned = self.assigned or bool(assignment())
+        producing.join()
 
 
 def name_of(value: bytes) -> str:

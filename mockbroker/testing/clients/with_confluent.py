@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
@@ -30,8 +29,10 @@ def run(ledger: ClientLedger) -> None:
     def delivered(error: KafkaError | None, message: Message) -> None:
         ledger.fail(error) if error else ledger.acknowledge(message.value() or b"")
 
-    thread = threading.Thread(target=ledger.produce, args=(send, lambda: producer.flush(60)))
-    thread.start()
+    def poll() -> list[bytes]:
+        message = consumer.poll(0.1)  # one by one: what was seen is just what commit_before_leaving commits
+        return [message.value() or b""] if message is not None and message.error() is None else []
+
     consumer = Consumer(
         common
         | {
@@ -42,12 +43,7 @@ def run(ledger: ClientLedger) -> None:
         }
     )
     consumer.subscribe(list(plan.topics), on_revoke=commit_before_leaving)
-    while not ledger.orders["finish"].is_set():
-        message = consumer.poll(0.1)  # one by one: what was seen is just what commit_before_leaving commits
-        if message is not None and message.error() is None:
-            ledger.see(message.value() or b"")
-        ledger.assigned = ledger.assigned or bool(consumer.assignment())
-    thread.join()
+    ledger.run(send, lambda: producer.flush(60), poll, consumer.assignment)
     consumer.close()
 
 

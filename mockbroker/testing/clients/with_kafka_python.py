@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import threading
 from typing import Any
 
 from kafka import KafkaConsumer, KafkaProducer
@@ -40,8 +39,13 @@ def run(ledger: ClientLedger) -> None:
         sent.add_callback(lambda _: ledger.acknowledge(value))
         sent.add_errback(ledger.fail)
 
-    thread = threading.Thread(target=ledger.produce, args=(send, producer.flush))
-    thread.start()
+    def poll() -> list[bytes]:
+        try:
+            polled = consumer.poll(timeout_ms=100)
+        except KafkaError:
+            return []  # a broker has gone; the next poll finds another
+        return [record.value for records in polled.values() for record in records]
+
     consumer = KafkaConsumer(
         *plan.topics,
         **common,
@@ -54,15 +58,6 @@ def run(ledger: ClientLedger) -> None:
         # A member that joins before it knows the partitions joins again once it does; if a poll times out in the midst
         # of that, kafka-python 3.0.12 takes itself for joined and neither reads nor sends heartbeats any more.
         consumer.partitions_for_topic(topic)
-    while not ledger.orders["finish"].is_set():
-        try:
-            polled = consumer.poll(timeout_ms=100)
-        except KafkaError:
-            continue  # a broker has gone; the next poll finds another
-        for records in polled.values():
-            for record in records:
-                ledger.see(record.value)
-        ledger.assigned = ledger.assigned or bool(consumer.assignment())
-    thread.join()
+    ledger.run(send, producer.flush, poll, consumer.assignment)
     producer.close()
     consumer.close()

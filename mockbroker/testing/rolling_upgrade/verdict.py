@@ -7,6 +7,7 @@ from functools import partial
 from typing import NamedTuple
 
 from mockbroker.testing.clients.process import ClientResult
+from mockbroker.testing.promises import BrokenPromiseError, expect
 from mockbroker.testing.rolling_upgrade.plan import (
     BEFORE,
     LENIENT_READER,
@@ -29,10 +30,6 @@ class PromiseVerdict(NamedTuple):
     text: str
 
 
-class BrokenUpgradeError(Exception):
-    """A promise that was broken, and how."""
-
-
 def judge(outcome: ReplayOutcome) -> list[PromiseVerdict]:
     """Every promise of the upgrade, kept or not."""
     promises = [partial(of_client, version, outcome.ledgers) for version in outcome.ledgers]
@@ -41,7 +38,7 @@ def judge(outcome: ReplayOutcome) -> list[PromiseVerdict]:
     for promise in promises:
         try:
             verdicts.append(PromiseVerdict(True, promise()))
-        except BrokenUpgradeError as broken:
+        except BrokenPromiseError as broken:
             verdicts.append(PromiseVerdict(False, str(broken)))
     return verdicts
 
@@ -52,13 +49,12 @@ def of_client(version: str, ledgers: Mapping[str, ClientResult]) -> str:
     acknowledged = [name for one in ledgers.values() for name in one.acknowledged]
     lost = [name for name in acknowledged if name not in ledger.seen]
     who = f"client {version}"
-    if lost or ledger.failures or not ledger.acknowledged:
-        what = f"{len(lost)} of {len(acknowledged)} acknowledged records not read"
-        if lost:
-            what += f" ({', '.join(lost[:MAX_EXAMPLES])})"
-        if ledger.failures:
-            what += f"; {len(ledger.failures)} records could not be produced: {ledger.failures[0]}"
-        raise BrokenUpgradeError(f"{who}: {what}")
+    what = f"{who}: {len(lost)} of {len(acknowledged)} acknowledged records not read"
+    if lost:
+        what += f" ({', '.join(lost[:MAX_EXAMPLES])})"
+    if ledger.failures:
+        what += f"; {len(ledger.failures)} records could not be produced: {ledger.failures[0]}"
+    expect(ledger.acknowledged and not (lost or ledger.failures), what)
     again = sum(ledger.seen.values()) - len(ledger.seen)
     return (
         f"{who}: no acknowledged record lost; {len(ledger.acknowledged):,} acknowledged to it, "
@@ -71,14 +67,12 @@ def of_placement(outcome: ReplayOutcome) -> str:
     due = [all(has_racks(one) for one in state) for state in planned(outcome)]
     used = [one.topic.spanning == len(one.topic.racks_used) for one in outcome.observations]
     observed = list(zip(outcome.observations, due, used, strict=True))
-    missed = [name(one) for one, is_due, is_used in observed if is_due > is_used]
-    if missed:
-        raise BrokenUpgradeError(f"racks: not used {missed[0]}, though every broker had registered its rack")
+    for one, is_due, is_used in observed:
+        expect(is_used >= is_due, f"racks: not used {name(one)}, though every broker had registered its rack")
     early = [name(one) for one, is_due, is_used in observed if is_used > is_due]
     if len(early) == due.count(False) and early:
         return "racks: with these brokers every placement spans the racks; more brokers than racks show when it starts"
-    if early:
-        raise BrokenUpgradeError(f"racks: used {early[0]}, before every broker had registered its rack")
+    expect(not early, f"racks: used {', '.join(early[:1])}, before every broker had registered its rack")
     if True not in due:
         return "racks: never used, as no protocol of this upgrade registers them"
     return f"racks: used by new topics {name(outcome.observations[due.index(True)])} on, not before"
@@ -88,22 +82,17 @@ def of_readers(outcome: ReplayOutcome) -> str:
     """Kept if the new protocol alone writes versions above 2, and the strict reader alone breaks on them."""
     for one, state in zip(outcome.observations, planned(outcome), strict=True):
         for broker in one.brokers:
-            if (broker.json_version > LAST_STRICT_VERSION) != has_racks(state[broker.broker_id]):
-                raise BrokenUpgradeError(
-                    f"readers: broker {broker.broker_id} writes version {broker.json_version} {name(one)}, "
-                    f"with inter.broker.protocol.version={state[broker.broker_id].protocol}"
-                )
-            if broker.lenient_error is not None:
-                raise BrokenUpgradeError(
-                    f"readers: {LENIENT_READER} cannot read broker {broker.broker_id} {name(one)}: "
-                    f"{broker.lenient_error}"
-                )
-            if (broker.json_version > LAST_STRICT_VERSION) != (broker.strict_error is not None):
-                does = "reads" if broker.strict_error is None else "does not read"
-                raise BrokenUpgradeError(
-                    f"readers: {STRICT_READER} {does} version {broker.json_version} of broker {broker.broker_id}, "
-                    f"{name(one)}"
-                )
+            is_newer, who = broker.json_version > LAST_STRICT_VERSION, f"broker {broker.broker_id}"
+            expect(
+                is_newer == has_racks(state[broker.broker_id]),
+                f"readers: {who} writes version {broker.json_version} {name(one)}, "
+                f"with inter.broker.protocol.version={state[broker.broker_id].protocol}",
+            )
+            lenient = f"readers: {LENIENT_READER} cannot read {who} {name(one)}: {broker.lenient_error}"
+            expect(broker.lenient_error is None, lenient)
+            does = "reads" if broker.strict_error is None else "does not read"
+            strict = f"readers: {STRICT_READER} {does} version {broker.json_version} of {who}, {name(one)}"
+            expect(is_newer == (broker.strict_error is not None), strict)
     breaks = [one for one in outcome.observations if any(broker.strict_error for broker in one.brokers)]
     if not breaks:
         return f"readers: {STRICT_READER} and {LENIENT_READER} read all registrations all along"
@@ -120,15 +109,13 @@ def of_metadata(outcome: ReplayOutcome) -> str:
         registered = {broker.broker_id: broker.json_rack for broker in one.brokers}
         for answer in one.metadata:
             for broker_id, rack in (answer.racks or {}).items():
-                if rack and rack != registered[broker_id]:
-                    raise BrokenUpgradeError(f"Metadata v1: broker {answer.asked} returns rack {rack}, {name(one)}")
+                early = f"Metadata v1: broker {answer.asked} returns rack {rack}, {name(one)}"
+                expect(not rack or rack == registered[broker_id], early)
     last = outcome.observations[-1]
     known = [answer for answer in last.metadata if answer.racks and all(answer.racks.values())]
     is_due = all(has_racks(one) for one in planned(outcome)[-1])
-    if len(known) != (len(last.metadata) if is_due else 0):
-        raise BrokenUpgradeError(
-            f"Metadata v1: {len(known)} of {len(last.metadata)} brokers return every rack at the end"
-        )
+    at_end = f"Metadata v1: {len(known)} of {len(last.metadata)} brokers return every rack at the end"
+    expect(len(known) == (len(last.metadata) if is_due else 0), at_end)
     if not is_due:
         return "Metadata v1: no broker returns racks, as none is registered"
     first = next(
@@ -141,14 +128,11 @@ def of_controller(outcome: ReplayOutcome) -> str:
     """Kept if every UpdateMetadata was in the version of its controller's protocol, and taken."""
     versions: list[int] = []
     for one, state in zip(outcome.observations, planned(outcome), strict=True):
-        if one.problem is not None:
-            raise BrokenUpgradeError(f"controller: {one.problem}, {name(one)}")
+        expect(one.problem is None, f"controller: {one.problem}, {name(one)}")
         for sent in one.sent:
             allowed = state[sent.controller_id].update_metadata_version
-            if sent.controller_id == one.controller_id and sent.version != allowed:
-                raise BrokenUpgradeError(
-                    f"controller {sent.controller_id}: UpdateMetadata v{sent.version} {name(one)}, expected v{allowed}"
-                )
+            wrong = f"controller {sent.controller_id}: UpdateMetadata v{sent.version} {name(one)}, expected v{allowed}"
+            expect(sent.controller_id != one.controller_id or sent.version == allowed, wrong)
             versions.append(sent.version)
     way = " -> ".join(f"v{version}" for version in sorted(set(versions)))
     return f"controller: UpdateMetadata {way}, each as its controller's protocol has it"
