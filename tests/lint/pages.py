@@ -126,13 +126,14 @@ def the_page_on_placers_has_each_name(project: Project) -> Iterator[str]:
 def the_page_on_testing_has_each_name(project: Project) -> Iterator[str]:
     from mockbroker import BlockingMockCluster
     from mockbroker.core.commands import StateCommands
+    from mockbroker.testing import pytest_plugin
     from mockbroker.testing.marker import MARKER_ARGUMENTS
-    from mockbroker.testing.pytest_plugin import FIXTURES
 
     page = "docs/testing.md"
     text = project.text(page)
     fixtures = in_backticks(first_cells(text, "| fixture |"), r"\w+")
-    yield from set_differences(f"{page}, fixtures", fixtures, FIXTURES | {"kafka_cluster_seed"}, "the plugin")
+    given = {name for name in vars(pytest_plugin) if name.startswith("kafka_")} - {"kafka_proxy_upstream"}
+    yield from set_differences(f"{page}, fixtures", fixtures, given, "the plugin")
     arguments = in_backticks(first_cells(text, "| argument |"), r"\w+")
     yield from set_differences(f"{page}, arguments", arguments, MARKER_ARGUMENTS, "MARKER_ARGUMENTS")
     commands = {name for cell in first_cells(text, "| command |") for name in re.findall(r"`(\w+)\(", cell)}

@@ -12,16 +12,13 @@ from pathlib import Path
 import pytest
 
 from mockbroker import MockCluster
+from mockbroker.testing import pytest_plugin
 from mockbroker.testing.marker import CLUSTER_ARGUMENTS, MARKER, MARKER_ARGUMENTS, PROXY_ARGUMENTS, PROXY_MARKER
 from tests.unit.mockbroker.testing.plugin_project import text_of
 
 pytest_plugins = ["pytester"]
 
 ROOT = Path(__file__).resolve().parents[4]
-FIXTURES = (
-    *("kafka_bootstrap_servers", "kafka_cluster", "kafka_cluster_factory", "kafka_cluster_seed", "kafka_faults"),
-    *("kafka_journal", "kafka_proxy", "kafka_proxy_upstream", "kafka_topic"),
-)
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
 """Without the plugins of others, which import much."""
 
@@ -577,7 +574,7 @@ def test_a_suite_without_clusters_loads_nothing_of_them(tmp_path):
 
 def test_the_fixtures_are_listed_with_a_sentence_each_without_loading_clusters(tmp_path):
     listed = run_without_clusters(tmp_path, "--fixtures")
-    for name in FIXTURES:
+    for name in (name for name in vars(pytest_plugin) if name.startswith("kafka_")):
         assert re.search(rf"^{name}( \[session scope\])? -- .*\n    [A-Z].*[.:`]", listed, re.MULTILINE), listed
 
 
