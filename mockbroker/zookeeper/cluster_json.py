@@ -45,7 +45,10 @@ class ZooKeeperView(msgspec.Struct):
         zookeeper = cluster.other_mode
         if zookeeper is None:
             return msgspec.UNSET
-        last = {delivery.update.broker_id: delivery for delivery in zookeeper.deliveries}
+        last = {
+            update.broker_id: UpdateMetadataView(update.version, update.controller_id, outcome)
+            for update, outcome in zookeeper.deliveries
+        }
         return cls(
             controller_epoch=zookeeper.controller_epoch,
             problem=zookeeper.problem,
@@ -57,11 +60,7 @@ class ZooKeeperView(msgspec.Struct):
                     id=broker_id,
                     release=str(software.release),
                     protocol=str(software.protocol),
-                    update_metadata=None
-                    if broker_id not in last
-                    else UpdateMetadataView(
-                        last[broker_id].update.version, last[broker_id].update.controller_id, last[broker_id].outcome
-                    ),
+                    update_metadata=last.get(broker_id),
                     knows_brokers=sorted(zookeeper.caches[broker_id].brokers),
                 )
                 for broker_id, software in sorted(zookeeper.running.items())

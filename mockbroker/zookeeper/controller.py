@@ -263,13 +263,9 @@ class ZooKeeperMode(MetadataSupport):
 
     def _elect(self, topics: Mapping[str, Topic]) -> None:
         """The first registered broker that reaches ZooKeeper and can read all registrations becomes the controller."""
-        for candidate in self.registry.broker_ids():
-            if candidate in self._cut_off:
-                continue
-            software = self.running[candidate]
-            if self._read_live(software):
-                break
-        else:
+        reaching = (one for one in self.registry.broker_ids() if one not in self._cut_off)
+        candidate = next((one for one in reaching if self._read_live(self.running[one])), None)
+        if candidate is None:
             return
         self.controller_id = candidate
         self.controller_epoch += 1

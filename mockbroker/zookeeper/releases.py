@@ -110,9 +110,7 @@ def is_zookeeper(protocol: str | None, release: str | None, zookeeper: str | Non
 
     Raises ValueError: an unknown version, or settings that contradict each other.
     """
-    for what, text in ((PROTOCOL_SETTING, protocol), (RELEASE, release)):
-        if text:
-            check_known(what, text)
+    check_known(protocol, release)
     given = [Version(text) for text in (protocol, release) if text and text != DISKLESS]
     kraft_only = [str(one) for one in given if one.line in KRAFT_ONLY] + [DISKLESS] * (release == DISKLESS)
     if zookeeper and kraft_only:
@@ -124,16 +122,15 @@ def is_zookeeper(protocol: str | None, release: str | None, zookeeper: str | Non
     return bool(zookeeper) or any(one < Version("3.0-IV0") for one in given)
 
 
-def check_known(what: str, text: str) -> None:
-    """Raises ValueError unless the text is a known version of Kafka."""
-    if what == RELEASE and text == DISKLESS:
-        return
-    try:
-        line = Version(text).line
-    except ValueError as error:
-        raise ValueError(f"{what}={text}: {error}") from None
-    if line not in RELEASES:
-        raise ValueError(f"{what}={text}: 0.8.2 to 4.4 are known: {', '.join(RELEASES)}")
+def check_known(protocol: str | None, release: str | None) -> None:
+    """Raises ValueError unless both texts are known versions of Kafka, or empty."""
+    for what, text in ((PROTOCOL_SETTING, protocol), (RELEASE, None if release == DISKLESS else release)):
+        try:
+            line = Version(text).line if text else ZOOKEEPER_RELEASES[-1]
+        except ValueError as error:
+            raise ValueError(f"{what}={text}: {error}") from None
+        if line not in RELEASES:
+            raise ValueError(f"{what}={text}: 0.8.2 to 4.4 are known: {', '.join(RELEASES)}")
 
 
 def software_of(release: str | None, protocol: str | None) -> BrokerSoftware:
@@ -146,9 +143,7 @@ def software_of(release: str | None, protocol: str | None) -> BrokerSoftware:
     >>> software_of(release=None, protocol="0.9.0").release
     Version('0.9.0')
     """
-    for what, text in ((PROTOCOL_SETTING, protocol), (RELEASE, release)):
-        if text:
-            check_known(what, text)
+    check_known(protocol, release)
     code = Version(release or (Version(protocol).line if protocol else ZOOKEEPER_RELEASES[-1]))
     spoken = Version(protocol or code.line)
     if "-IV" not in spoken.text:

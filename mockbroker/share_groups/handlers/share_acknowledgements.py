@@ -96,7 +96,8 @@ def take(call: Call, key: SharePartitionKey, member_id: str, batches: Sequence[A
     """Apply acknowledgements of one partition that this broker serves. Raises UnforeseenAcknowledgement."""
     share = share_of(call.cluster)
     partition = share.get(key)
-    if partition is None or not serves(call, key, partition.leader):
+    is_diskless = call.cluster.topic_by_id[key.topic_id].diskless  # every broker serves it
+    if partition is None or not (is_diskless or partition.leader == call.broker.id):
         return ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, NOT_HOSTED)
     try:
         acknowledge(partition, member_id, batches, call.now_ms)
@@ -110,20 +111,13 @@ def take(call: Call, key: SharePartitionKey, member_id: str, batches: Sequence[A
     return FINE
 
 
-def serves(call: Call, key: SharePartitionKey, leader: int) -> bool:
-    """True if the called broker serves a share partition with this leader."""
-    return leader == call.broker.id or call.cluster.topic_by_id[key.topic_id].diskless
-
-
 def are_valid(batches: Iterable[Acknowledgement], version: int, *, is_renewal: bool) -> bool:
     """True if batches are in order, with one known type for all of their offsets or one for each."""
     greatest = RENEW if version == RENEWING_VERSION else REJECT
     last_offset = -1
     for one in batches:
         count = one.last_offset - one.first_offset + 1
-        if count < 1 or one.first_offset < last_offset:
-            return False
-        if len(one.types) not in (1, count):
+        if count < 1 or one.first_offset < last_offset or len(one.types) not in (1, count):
             return False
         if any(not 0 <= kind <= greatest or (kind == RENEW and not is_renewal) for kind in one.types):
             return False
