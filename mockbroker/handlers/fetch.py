@@ -29,7 +29,6 @@ from mockbroker.handlers.leadership import (
 from mockbroker.handlers.transferred import fetched_parts
 from mockbroker.state.errors import ApiError
 from mockbroker.state.logs.log import UNDEFINED_EPOCH, Log
-from mockbroker.state.replicas.preferred import preferred_replica
 from mockbroker.state.sessions.fetch_sessions import (
     FINAL_EPOCH,
     FIRST_EPOCH,
@@ -418,13 +417,12 @@ def with_records(call: Call, one: PartitionRead) -> PartitionResponse:
 
 def near_replica(call: Call, partition: Partition, rack: str, fetch_offset: int) -> int | None:
     """The preferred read replica for this rack, None for this broker; only leaders name one."""
-    cluster, liveness = call.cluster, call.cluster.liveness
+    cluster = call.cluster
     if partition.topic.diskless:
-        return cluster.diskless.preferred(liveness.for_diskless, call.broker.id, rack)
+        return cluster.diskless.preferred(cluster.liveness.for_diskless, call.broker.id, rack)
     if partition.leader != call.broker.id:
         return None
-    racks = liveness.rack_by_online_broker
-    return preferred_replica(partition, rack, fetch_offset, racks, cluster.replication, cluster.selector)
+    return cluster.replication.preferred_replica(partition, rack, fetch_offset)
 
 
 def respond(call: Call, reading: FetchParams, reads: Sequence[PartitionRead]) -> FetchResponse:

@@ -159,12 +159,12 @@ class Acquisition:
 
     def _throttles(self, batch: InFlightBatch) -> bool:
         """True if available records of a batch have a delivery count from which fewer are acquired at a time."""
-        most = 0
-        for first, last, state in batch.states():
-            is_requested = batch.by_offset is None or self.first_base <= first <= last <= self.last_offset
-            if is_requested and state.state is AVAILABLE:
-                most = max(most, state.delivery_count)
-        return most >= throttled_deliveries(self.partition.config("share.delivery.count.limit"))
+        counts = [
+            state.delivery_count
+            for first, _, state in batch.states()
+            if state.state is AVAILABLE and (batch.by_offset is None or self.first_base <= first <= self.last_offset)
+        ]
+        return max(counts, default=0) >= throttled_deliveries(self.partition.config("share.delivery.count.limit"))
 
     def _acquire_part(self, batch: InFlightBatch) -> list[Acquired]:
         """Acquire available records of a batch, offset by offset."""
@@ -241,15 +241,13 @@ def without_aborted(
     """The acquired offsets without those of aborted transactions, which are archived."""
     for batch in aborted:
         partition.archive(batch.base_offset, batch.last_offset, ACQUIRED)
-    result: list[Acquired] = []
-    for one in acquired:
-        first = one.first_offset
-        for batch in aborted:
-            if batch.last_offset < first or batch.base_offset > one.last_offset:
-                continue
-            if first < batch.base_offset:
-                result.append(Acquired(first, batch.base_offset - 1, one.delivery_count))
-            first = batch.last_offset + 1
-        if first <= one.last_offset:
-            result.append(Acquired(first, one.last_offset, one.delivery_count))
-    return result
+    return [
+        left
+        for one in acquired
+        for left in joined(
+            Acquired(first, last, state.delivery_count)
+            for batch in partition.batches.overlapping(one.first_offset, one.last_offset)
+            for first, last, state in batch.parts(one.first_offset, one.last_offset)
+            if state.state is ACQUIRED
+        )
+    ]

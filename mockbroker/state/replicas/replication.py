@@ -118,6 +118,24 @@ class Replication:
             return states.high_watermark
         return min(states.high_watermark, follower.readable_end)
 
+    def preferred_replica(self, partition: Partition, client_rack: str, fetch_offset: int) -> int | None:
+        """The replica to which the leader redirects a reader (KIP-392), None if the leader serves it.
+
+        Only in-sync replicas with ``fetch_offset`` are candidates: a reader below the log's start remains with the
+        leader, which reports the error; otherwise it would be redirected without end.
+
+        Source: ReplicaManager.findPreferredReadReplica, Apache Kafka 4.4.
+        """
+        from kafka_rack.selection import ReplicaView
+
+        views, racks = [], self.cluster.liveness.rack_by_online_broker
+        for replica in partition.isr:
+            end_offset = self.readable_end(partition, replica)
+            if replica == partition.leader or partition.log.start_offset <= fetch_offset <= end_offset:
+                views.append(ReplicaView(replica, racks.get(replica), end_offset, 0))
+        chosen = self.cluster.selector.select(client_rack, partition.leader, views)
+        return None if chosen == partition.leader else chosen
+
     def eligible(self, partition: Partition, online: frozenset[int]) -> Container[int]:
         """The online brokers that may be in the ISR: its members, and replicas that have caught up.
 
