@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 from mockbroker.adapters.options import DEFAULT_CAPTURE_BYTES
 from mockbroker.adapters.runtime import Runtime
 from mockbroker.adapters.sockets import Node
+from mockbroker.adapters.tls.setup import write_client_files
 from mockbroker.core.commands import StateCommands
 from mockbroker.core.journal import Journal
 from mockbroker.core.own_thread import Run, directly
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from mockbroker.adapters.tls.material import TlsMaterial
     from mockbroker.core.engine import Engine
     from mockbroker.core.faults.faults import Faults
+    from mockbroker.state.brokers.broker import Broker
     from mockbroker.state.cluster import Cluster
 
 FINISH_S = 0.6  # so that a process ends within a second
@@ -76,34 +78,51 @@ class ServedCluster(StateCommands):
         return self._runtime.engine.cluster
 
     @property
-    @abstractmethod
     def tls(self) -> TlsMaterial | None:
         """The test certificates, if any: ``tls.client_context()`` is for clients."""
+        return self._tls
+
+    async def start(self) -> None:
+        """Bind every listener, then accept on all of them. Raises OSError: an address cannot be bound."""
+        try:
+            await self._bind()
+            self._start_capture()
+            for node in self._nodes.values():
+                if node.broker.is_running:
+                    await node.accept()
+            self.state.cluster_control.register_again(self.now_ms())
+            await self._accepting()
+            if self._tls is not None and self._security_dir is not None:
+                write_client_files(self._security_dir, self.state, self._tls)
+        except BaseException:
+            await self.close()
+            raise
+        self._is_running = True
+        self._runtime.settle()
+        self._runtime.look_after()
 
     @abstractmethod
-    async def start(self) -> None:
-        """Listen and start to serve. Raises OSError: an address cannot be bound."""
+    async def _bind(self) -> None:
+        """Bind the listeners of every broker. Raises OSError: an address cannot be bound."""
+
+    async def _accepting(self) -> None:
+        """Do what follows once brokers accept connections."""
 
     @abstractmethod
     async def close(self) -> None:
         """Stop accepting and close every connection."""
 
-    @property
-    def _answers_to_the_end(self) -> bool:
-        """True if a stopping broker answers that it is no leader, until its connections end."""
-        return False
-
-    @abstractmethod
     def _go_down(self, broker_id: int) -> bool:
         """Stop a broker for clients; False if it was down. Raises KeyError: unknown broker."""
+        return self.state.cluster_control.stop(broker_id, self.now_ms())
 
-    @abstractmethod
     def _come_up(self, broker_id: int) -> bool:
         """Start a broker for clients; False if it was up."""
+        return self.state.cluster_control.start(broker_id, self.now_ms())
 
     def _crash(self, broker_id: int) -> bool:
         """Stop a broker without a controlled shutdown; False if it was down. Raises KeyError: unknown broker."""
-        return self._go_down(broker_id)
+        return self.state.cluster_control.crash(broker_id, self.now_ms())
 
     @abstractmethod
     async def reset(self) -> None:
@@ -114,6 +133,8 @@ class ServedCluster(StateCommands):
         """Change a broker's release or protocol from its next start on. Raises ValueError: not possible."""
 
     _blocking: BlockingCluster[Any] | None = None
+    _tls: TlsMaterial | None = None
+    _security_dir: Path | str | None = None
 
     def __exit__(self, *_: object) -> None:
         assert self._blocking is not None
@@ -219,17 +240,11 @@ class ServedCluster(StateCommands):
 
     async def stop_broker(self, broker_id: int) -> bool:
         """Stop a broker: its partitions get new leaders and its connections are closed. False if it was down."""
-        stopped = self._go_down(broker_id)
-        if stopped:
-            await self._stopped([broker_id])
-        return stopped
+        return bool(await self._stop([broker_id]))
 
     async def start_broker(self, broker_id: int) -> bool:
         """Start a broker on its old port. False if it was up."""
-        if self.state.liveness.broker(broker_id).is_running:
-            return False
-        await self._starting([broker_id])
-        return True
+        return bool(await self._start([self.state.liveness.broker(broker_id)]))
 
     async def restart_broker(self, broker_id: int) -> bool:
         """Stop a broker, if it is up, and start it on its old port. Returns True if it was up. Raises KeyError."""
@@ -255,15 +270,11 @@ class ServedCluster(StateCommands):
 
     async def stop_rack(self, rack: str) -> list[int]:
         """Stop every broker of a rack; returns the ids of those that were up. Raises KeyError: unknown rack."""
-        stopped = [broker.id for broker in self.state.liveness.brokers_in(rack) if self._go_down(broker.id)]
-        await self._stopped(stopped)
-        return stopped
+        return await self._stop(broker.id for broker in self.state.liveness.brokers_in(rack))
 
     async def start_rack(self, rack: str) -> list[int]:
         """Start every broker of a rack; returns the ids of those that were down. Raises KeyError: unknown rack."""
-        down = [broker.id for broker in self.state.liveness.brokers_in(rack) if not broker.is_running]
-        await self._starting(down)
-        return down
+        return await self._start(self.state.liveness.brokers_in(rack))
 
     async def restart_rack(self, rack: str) -> list[int]:
         """Stop every broker of a rack that is up, then start all; returns the ids of those that were up.
@@ -287,14 +298,18 @@ class ServedCluster(StateCommands):
             self._runtime.capture.close()
             self._runtime.capture = None
 
-    async def _stopped(self, broker_ids: Iterable[int]) -> None:
-        nodes = [self._nodes[broker_id] for broker_id in broker_ids]
+    async def _stop(self, broker_ids: Iterable[int]) -> list[int]:
+        """Stop brokers; returns the ids of those that were up."""
+        stopped = [broker_id for broker_id in broker_ids if self._go_down(broker_id)]
+        nodes = [self._nodes[broker_id] for broker_id in stopped]
+        # in ZooKeeper mode a broker that no controller updates would accept writes
+        answers_to_the_end = self.state.support.is_kraft and not self.state.is_mirror
         for node in nodes:
             node.refuse()
         self._runtime.settle()
         leaving = [client for node in nodes for client in node.clients]
         for client in leaving:
-            if not (self._answers_to_the_end and client.is_answered):
+            if not (answers_to_the_end and client.is_answered):
                 client.stop()
         just_now = self.now_ms() - BUSY_MS
         if any(client.connection.now_ms > just_now for client in leaving):
@@ -305,13 +320,17 @@ class ServedCluster(StateCommands):
         # uvloop sends a connection's end in its next iteration: the command returns after that
         await asyncio.sleep(0)
         await self.metadata_propagated()
+        return stopped
 
-    async def _starting(self, broker_ids: Iterable[int]) -> None:
-        for broker_id in broker_ids:
+    async def _start(self, brokers: Iterable[Broker]) -> list[int]:
+        """Start brokers; returns the ids of those that were down."""
+        down = [broker.id for broker in brokers if not broker.is_running]
+        for broker_id in down:
             await self._nodes[broker_id].accept()
             self._come_up(broker_id)
         self._runtime.settle()
         await self.metadata_propagated()
+        return down
 
     def _faults_changed(self) -> None:
         if self._is_running:

@@ -15,7 +15,7 @@ from mockbroker.adapters.options import ClusterOptions, taking_fields
 from mockbroker.adapters.runtime import Runtime
 from mockbroker.adapters.served_cluster import ServedCluster
 from mockbroker.adapters.sockets import Node
-from mockbroker.adapters.tls.setup import listeners_by_broker, material_for, write_client_files
+from mockbroker.adapters.tls.setup import listeners_by_broker, material_for
 from mockbroker.core.commands import Result
 from mockbroker.core.engine import Origin
 from mockbroker.parts import provided
@@ -24,7 +24,6 @@ from mockbroker.state.cluster import Cluster
 
 if TYPE_CHECKING:
     from mockbroker.adapters.blocking import BlockingMockCluster
-    from mockbroker.adapters.tls.material import TlsMaterial
     from mockbroker.state.security.listeners import KeyFile
 
 
@@ -94,7 +93,7 @@ class MockCluster(ServedCluster):
         return cluster
 
     def _begin(self, options: ClusterOptions) -> None:
-        self._options, seed = options, options.seed
+        self._options, self._security_dir, seed = options, options.security_dir, options.seed
         brokers, settings = options.listening_brokers(), options.complete_settings()
         self._tls = material_for(brokers, options.security_dir) if options.tls else None
         if self._tls is not None:
@@ -138,30 +137,16 @@ class MockCluster(ServedCluster):
         self._blocking = made = BlockingMockCluster(self)
         return made
 
-    async def start(self) -> None:
-        """Bind every listener, then accept on all of them. Raises OSError: an address cannot be bound."""
-        nodes = list(self._nodes.values())
+    async def _bind(self) -> None:
         if self._origin is None and self._storage is None:
             self._origin = self.engine.origin()
-        try:
-            for node in nodes:
-                node.bind()
-            self._start_capture()
-            for node in nodes:
-                if node.broker.is_running:
-                    await node.accept()
-            self.state.cluster_control.register_again(self.now_ms())
-            await self._tell_brokers()
-            if self._tls is not None and self._options.security_dir is not None:
-                write_client_files(self._options.security_dir, self.state, self._tls)
-        except BaseException:
-            await self.close()
-            raise
-        self._is_running = True
+        for node in self._nodes.values():
+            node.bind()
+
+    async def _accepting(self) -> None:
+        await self._tell_brokers()
         if self._storage is not None:
             self._storage.sync()
-        self._runtime.settle()
-        self._runtime.look_after()
 
     async def close(self) -> None:
         """Stop accepting, close every connection, and close the placer."""
@@ -204,11 +189,6 @@ class MockCluster(ServedCluster):
         listener = next(iter(self.state.brokers.values())).listeners[0]
         login = client_login(self.state, listener, self.bootstrap_servers, user, mechanism, self._tls)
         return settings_for(client, login)
-
-    @property
-    def tls(self) -> TlsMaterial | None:
-        """The test certificates, with ``tls=True``: ``tls.client_context()`` is for clients."""
-        return self._tls
 
     # commands
 
@@ -307,19 +287,6 @@ class MockCluster(ServedCluster):
         if self._is_running:
             self._runtime.settle()
         return result
-
-    @property
-    def _answers_to_the_end(self) -> bool:
-        return self.state.support.is_kraft  # in ZooKeeper mode it would accept writes, because no controller updates it
-
-    def _go_down(self, broker_id: int) -> bool:
-        return self.state.cluster_control.stop(broker_id, self.now_ms())
-
-    def _come_up(self, broker_id: int) -> bool:
-        return self.state.cluster_control.start(broker_id, self.now_ms())
-
-    def _crash(self, broker_id: int) -> bool:
-        return self.state.cluster_control.crash(broker_id, self.now_ms())
 
     def _given_back_on_error(self) -> AbstractContextManager[None]:
         """A context that releases the data directory if its block fails."""

@@ -15,7 +15,7 @@ from mockbroker.adapters.real_cluster.cluster import TOPIC_RESOURCE
 from mockbroker.adapters.real_cluster.connection import HungUp, RealClusterError, Unreachable
 from mockbroker.adapters.runtime import Runtime
 from mockbroker.adapters.served_cluster import ServedCluster
-from mockbroker.adapters.tls.setup import material_for, tls_listeners_of, write_client_files
+from mockbroker.adapters.tls.setup import material_for, tls_listeners_of
 from mockbroker.core.commands import Result
 from mockbroker.proxy.adapters.clients import ProxyNode
 from mockbroker.proxy.adapters.upstream import UpstreamLink, UpstreamSettings
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
     from kafka_rack.locality.rack_rules import RackRules
     from mockbroker.adapters.tls.contexts import TlsListener
-    from mockbroker.adapters.tls.material import TlsMaterial
     from mockbroker.core.journal import Journal
     from mockbroker.proxy.adapters.blocking import BlockingKafkaProxy
     from mockbroker.state.cluster import Cluster
@@ -137,7 +136,7 @@ class KafkaProxy(ServedCluster):
         self.upstream, self.mirror = upstream, engine.mirror
         self._link = UpstreamLink(upstream, self.mirror.upstream.values)
         self._looking: asyncio.Task[None] | None = None
-        self._accepting: set[asyncio.Task[None]] = set()
+        self._late: set[asyncio.Task[None]] = set()
         self._has_moved = asyncio.Event()
         self.kept: str | None = None
 
@@ -147,36 +146,22 @@ class KafkaProxy(ServedCluster):
         self._blocking = made = BlockingKafkaProxy(self)
         return made
 
-    async def start(self) -> None:
-        """Read brokers and topics, and listen for each broker.
+    async def _bind(self) -> None:
+        """Read brokers and topics, and listen for each broker. Raises RealClusterError: no broker answers."""
+        self.mirror.learn(*await self._first_answer(), is_whole=True)
+        await self._look_for_diskless()
+        for broker in self.state.brokers.values():
+            self._bind_broker(broker)
 
-        Raises RealClusterError: no broker answers. OSError: an address cannot be bound.
-        """
-        try:
-            self.mirror.learn(*await self._first_answer(), is_whole=True)
-            await self._look_for_diskless()
-            for broker in self.state.brokers.values():
-                self._bind(broker)
-            self.state.cluster_control.register_again(self.now_ms())
-            self._start_capture()
-            for node in self._nodes.values():
-                await node.accept()
-            if self._tls is not None and self._security_dir is not None:
-                write_client_files(self._security_dir, self.state, self._tls)
-        except BaseException:
-            await self.close()
-            raise
-        self._is_running = True
+    async def _accepting(self) -> None:
         self._looking = asyncio.get_running_loop().create_task(self._look_again())
-        self._runtime.settle()
-        self._runtime.look_after()
 
     async def close(self) -> None:
         """Stop accepting, and end every connection on both sides."""
         if self._looking is not None:
             self._looking.cancel()
             self._looking = None
-        for task in self._accepting:
+        for task in self._late:
             task.cancel()
         self._link.close()
         await self._end()
@@ -214,8 +199,8 @@ class KafkaProxy(ServedCluster):
         broker.listeners.append(self._listener(self._protocol or DEFAULT_LISTENER, None))
         if self._is_running:
             task = asyncio.get_running_loop().create_task(self._accept_late(self._bind_late(broker)))
-            self._accepting.add(task)
-            task.add_done_callback(self._accepting.discard)
+            self._late.add(task)
+            task.add_done_callback(self._late.discard)
 
     async def _accept_late(self, node: ProxyNode) -> None:
         await node.accept()
@@ -241,7 +226,7 @@ class KafkaProxy(ServedCluster):
         """Bind the addresses of a broker that was added later, on later ports if its own are in use."""
         while True:
             try:
-                return self._bind(broker)
+                return self._bind_broker(broker)
             except OSError as error:
                 if broker.id in self._nodes:
                     self._nodes.pop(broker.id).close()
@@ -252,7 +237,7 @@ class KafkaProxy(ServedCluster):
                 self._next_port = 0
             broker.listeners[:] = [self._listener(self._protocol or DEFAULT_LISTENER, None)]
 
-    def _bind(self, broker: Broker) -> ProxyNode:
+    def _bind_broker(self, broker: Broker) -> ProxyNode:
         """Bind a broker's addresses, once the racks are known."""
         if self._listener_per_rack:
             racks = sorted({*self.state.liveness.racks(), *([broker.rack] if broker.rack else [])})
@@ -310,15 +295,12 @@ class KafkaProxy(ServedCluster):
         configs = await self._link.ask(lambda real: real.configs(real.first, TOPIC_RESOURCE, names, [config[0]]))
         self.mirror.learn_diskless({name for name in names if shows_diskless(self._rewrites, configs.get(name, {}))})
 
-    @property
-    def tls(self) -> TlsMaterial | None:
-        """The test certificates, if the proxy made them: ``tls.client_context()`` is for clients."""
-        return self._tls
-
     # commands
 
     def _go_down(self, broker_id: int) -> bool:
         return self._set_running(broker_id, running=False)
+
+    _crash = _go_down
 
     def _come_up(self, broker_id: int) -> bool:
         return self._set_running(broker_id, running=True)
