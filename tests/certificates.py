@@ -8,7 +8,8 @@ from pathlib import Path
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, load_pem_private_key, pkcs12
 
-from mockbroker.adapters.tls.certificates import CertificateAuthority, Identity
+from mockbroker.adapters.tls.certificates import CertificateAuthority
+from mockbroker.adapters.tls.stores import Identity
 
 PASSWORD = "tell-nobody"
 LOCAL = ("127.0.0.1", "localhost")

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from mockbroker.state.security.mechanisms import PLAIN, SCRAM_MECHANISMS
 from mockbroker.state.security.protocols import SSL, WITH_SASL, WITH_TLS
 
 if TYPE_CHECKING:
-    from mockbroker.adapters.tls.certificates import Identity
     from mockbroker.adapters.tls.material import TlsMaterial
+    from mockbroker.adapters.tls.stores import Identity
     from mockbroker.state.brokers.broker import Listener
     from mockbroker.state.cluster import Cluster
 
@@ -80,25 +79,21 @@ def settings_for(client: str, login: ClientLogin) -> dict[str, Any]:
     """The settings under a client's own names. Raises ValueError: an unknown client."""
     if client not in CLIENTS:
         raise ValueError(f"expected one of the clients {', '.join(CLIENTS)}, got {client!r}")
-    of_login, of_certificates = CLIENTS[client]
-    found = dict(of_login(login))
-    if login.trusted is not None:
-        found |= of_certificates(login.trusted, login.identity)
-    return found
+    return CLIENTS[client](login)
 
 
-def librdkafka(login: ClientLogin) -> Mapping[str, str]:
+def librdkafka(login: ClientLogin) -> dict[str, Any]:
     found = {"bootstrap.servers": login.servers, "security.protocol": login.protocol}
     if login.mechanism is not None:
-        found |= {
-            "sasl.mechanism": login.mechanism,
-            "sasl.username": login.user,
-            "sasl.password": login.password,
-        }
+        found |= {"sasl.mechanism": login.mechanism, "sasl.username": login.user, "sasl.password": login.password}
+    if login.trusted is not None:
+        found["ssl.ca.pem"] = login.trusted
+    if login.identity is not None:
+        found |= {"ssl.certificate.pem": login.identity.certificate, "ssl.key.pem": login.identity.key}
     return found
 
 
-def java(login: ClientLogin) -> Mapping[str, str]:
+def java(login: ClientLogin) -> dict[str, Any]:
     found = {"bootstrap.servers": login.servers, "security.protocol": login.protocol}
     if login.mechanism is not None:
         found["sasl.mechanism"] = login.mechanism
@@ -106,41 +101,26 @@ def java(login: ClientLogin) -> Mapping[str, str]:
             f"org.apache.kafka.common.security.{MODULES[login.mechanism]} required "
             f"username={quoted(login.user)} password={quoted(login.password)};"
         )
+    if login.trusted is not None:
+        found |= {"ssl.truststore.type": "PEM", "ssl.truststore.certificates": login.trusted}
+    if login.identity is not None:
+        chain, key = login.identity.certificate, login.identity.key
+        found |= {"ssl.keystore.type": "PEM", "ssl.keystore.certificate.chain": chain, "ssl.keystore.key": key}
     return found
 
 
-def pure_python(login: ClientLogin) -> Mapping[str, str]:
+def pure_python(login: ClientLogin) -> dict[str, Any]:
     own = {"sasl.username": "sasl_plain_username", "sasl.password": "sasl_plain_password"}
-    return {own.get(name) or name.replace(".", "_"): value for name, value in librdkafka(login).items()}
+    to_connect = librdkafka(replace(login, trusted=None, identity=None))
+    found = {own.get(name) or name.replace(".", "_"): value for name, value in to_connect.items()}
+    if login.trusted is not None:
+        from mockbroker.adapters.tls.material import client_context
 
-
-def librdkafka_certificates(trusted: str, identity: Identity | None) -> Mapping[str, Any]:
-    own = {} if identity is None else {"ssl.certificate.pem": identity.certificate, "ssl.key.pem": identity.key}
-    return {"ssl.ca.pem": trusted, **own}
-
-
-def java_certificates(trusted: str, identity: Identity | None) -> Mapping[str, Any]:
-    found = {"ssl.truststore.type": "PEM", "ssl.truststore.certificates": trusted}
-    if identity is not None:
-        found["ssl.keystore.type"] = "PEM"
-        found["ssl.keystore.certificate.chain"], found["ssl.keystore.key"] = identity.certificate, identity.key
+        found["ssl_context"] = client_context(login.trusted, login.identity)
     return found
 
 
-def python_certificates(trusted: str, identity: Identity | None) -> Mapping[str, Any]:
-    from mockbroker.adapters.tls.material import client_context
-
-    return {"ssl_context": client_context(trusted, identity)}
-
-
-OfLogin = Callable[[ClientLogin], Mapping[str, str]]
-OfCertificates = Callable[[str, Any], Mapping[str, Any]]
-CLIENTS: dict[str, tuple[OfLogin, OfCertificates]] = {
-    "confluent": (librdkafka, librdkafka_certificates),
-    "aiokafka": (pure_python, python_certificates),
-    "kafka-python": (pure_python, python_certificates),
-    "java": (java, java_certificates),
-}
+CLIENTS = {"confluent": librdkafka, "aiokafka": pure_python, "kafka-python": pure_python, "java": java}
 
 
 def quoted(text: str) -> str:

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Self
 from mockbroker.adapters.options import DEFAULT_CAPTURE_BYTES
 from mockbroker.adapters.runtime import Runtime
 from mockbroker.adapters.sockets import Node
-from mockbroker.adapters.tls.setup import write_client_files
 from mockbroker.core.commands import StateCommands
 from mockbroker.core.journal import Journal
 from mockbroker.core.own_thread import Run, directly
@@ -93,7 +92,9 @@ class ServedCluster(StateCommands):
             self.state.cluster_control.register_again(self.now_ms())
             await self._accepting()
             if self._tls is not None and self._security_dir is not None:
-                write_client_files(self._security_dir, self.state, self._tls)
+                from mockbroker.adapters.tls.files import write_files
+
+                write_files(self._security_dir, self.state, self._tls)
         except BaseException:
             await self.close()
             raise

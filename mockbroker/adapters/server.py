@@ -15,7 +15,7 @@ from mockbroker.adapters.options import ClusterOptions, taking_fields
 from mockbroker.adapters.runtime import Runtime
 from mockbroker.adapters.served_cluster import ServedCluster
 from mockbroker.adapters.sockets import Node
-from mockbroker.adapters.tls.setup import listeners_by_broker, material_for
+from mockbroker.adapters.tls.setup import material_for, tls_listeners_of
 from mockbroker.core.commands import Result
 from mockbroker.core.engine import Origin
 from mockbroker.parts import provided
@@ -24,7 +24,9 @@ from mockbroker.state.cluster import Cluster
 
 if TYPE_CHECKING:
     from mockbroker.adapters.blocking import BlockingMockCluster
+    from mockbroker.adapters.tls.contexts import TlsListener
     from mockbroker.state.security.listeners import KeyFile
+    from mockbroker.state.security.tls import ListenerTls
 
 
 class MockCluster(ServedCluster):
@@ -107,7 +109,8 @@ class MockCluster(ServedCluster):
             state.security.open_file = open_key_file
             state.security.add_users(state, options.users or {}, secrets.token_bytes)
             state.security.check(state)
-            with_tls = listeners_by_broker(state)
+            made: dict[ListenerTls, TlsListener] = {}
+            with_tls = {one.id: tls_listeners_of(state, one, made) for one in state.brokers.values()}
             if self._storage is not None:
                 self._storage.summarize(state)
         super().__init__(
@@ -121,7 +124,7 @@ class MockCluster(ServedCluster):
         self._runtime.engine.client_racks = options.client_racks
         if self._storage is not None:
             self._runtime.engine.path.sync = self._storage.sync
-        self._nodes = {one.id: Node(self._runtime, one, with_tls.get(one.id)) for one in state.brokers.values()}
+        self._nodes = {one.id: Node(self._runtime, one, with_tls[one.id]) for one in state.brokers.values()}
         self._origin: Origin | None = None
         self._forks: dict[MockCluster, None] = {}
         self._parent: MockCluster | None = None

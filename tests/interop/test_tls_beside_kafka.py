@@ -12,7 +12,8 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 import protocol
 from mockbroker.adapters.server import MockCluster
-from mockbroker.adapters.tls.certificates import CertificateAuthority, Identity
+from mockbroker.adapters.tls.certificates import CertificateAuthority
+from mockbroker.adapters.tls.stores import Identity
 from protocol.apis.metadata import MetadataRequest
 from protocol.apis.topics import CreateTopicsRequest
 from tests.certificates import LOCAL, broker_stores, client_context

@@ -10,7 +10,6 @@ from __future__ import annotations
 import datetime as dt
 import ipaddress
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -18,19 +17,13 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, load_pem_private_key
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from mockbroker.adapters.tls.stores import Identity
+
 LIFETIME = dt.timedelta(days=825)  # what some clients take at most
 HALF_A_DAY = dt.timedelta(hours=12)  # for clocks that are slow
 AUTHORITY_NAME = "kafka-rack test CA"
 UNIT = "for tests only"
 MAX_COMMON_NAME = 64
-
-
-@dataclass(slots=True, frozen=True)
-class Identity:
-    """A certificate with its key, both as PEM."""
-
-    certificate: str
-    key: str = field(repr=False)
 
 
 class CertificateAuthority:

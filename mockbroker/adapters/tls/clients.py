@@ -15,6 +15,8 @@ from contextlib import suppress
 from mockbroker.adapters.sockets import HANDSHAKE, LEAVING, QUEUED, ClientProtocol, Node
 from mockbroker.adapters.tls.contexts import TlsListener, reason_of
 from mockbroker.state.brokers.broker import Listener
+from mockbroker.state.security.principal_mapping import subject_of
+from mockbroker.state.security.protocols import SSL
 
 HANDSHAKE_S = 30.0
 HANDSHAKE_RECORD = 0x16
@@ -158,11 +160,13 @@ class TlsClientProtocol(ClientProtocol):
         """The handshake is over: accept requests, unless the client has no principal."""
         self._stop_timer()
         self.node.handshakes.pop(self, None)
-        try:
-            principal = self._tls.principal_of(self._stream.certificate)
-        except ValueError as error:
-            self._failed(str(error))
-            return False
+        certificate, principal = self._stream.certificate, None
+        if certificate is not None and self.listener.protocol == SSL:  # elsewhere a login names the principal
+            try:
+                principal = "User:" + self._tls.settings.mapping.name(subject_of(certificate))
+            except ValueError as error:  # no rule applies to the name, or it cannot be read
+                self._failed(str(error))
+                return False
         self._begin(principal)
         return True
 

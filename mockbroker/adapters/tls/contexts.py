@@ -8,58 +8,20 @@ import ssl
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
-from mockbroker.adapters.tls.stores import ServerKey, StoreError, load_key, load_trusted
-from mockbroker.state.security.principal_mapping import subject_of
-from mockbroker.state.security.protocols import SSL, WITH_TLS
+from mockbroker.adapters.tls.stores import Identity, StoreError, load_key, load_trusted
 from mockbroker.state.security.tls import NONE, REQUIRED, ListenerTls, TrustStore
-
-if TYPE_CHECKING:
-    from mockbroker.state.brokers.broker import Broker
-    from mockbroker.state.cluster import Cluster
 
 VERSIONS = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
 
 
-@dataclass(slots=True, frozen=True)
-class TlsListener:
-    """A listener's context, its settings, and the principals of clients with certificates."""
+class TlsListener(NamedTuple):
+    """A listener's context, and its settings."""
 
     context: ssl.SSLContext
     settings: ListenerTls
-    is_sasl: bool
-
-    def principal_of(self, certificate: bytes | None) -> str | None:
-        """The principal of this certificate, in DER; None without a certificate, or where a login names the principal.
-
-        Raises ValueError: no rule applies to the name, or it cannot be read.
-        """
-        if certificate is None or self.is_sasl:
-            return None
-        return "User:" + self.settings.mapping.name(subject_of(certificate))
-
-
-def broker_listeners(cluster: Cluster, broker: Broker, made: dict[ListenerTls, TlsListener]) -> dict[str, TlsListener]:
-    """The listeners with TLS of a broker, by name; those with equal settings share one of ``made``.
-
-    Raises ValueError: a store cannot be used.
-    """
-    found: dict[str, TlsListener] = {}
-    for listener in broker.listeners:
-        if listener.protocol not in WITH_TLS:
-            continue
-        settings = cluster.security.tls_of(cluster, broker, listener)
-        is_sasl = listener.protocol != SSL
-        try:
-            if settings not in made:
-                made[settings] = TlsListener(context_of(settings), settings, is_sasl)
-        except StoreError as error:
-            raise ValueError(f"listener {settings.listener}: {error}") from None
-        found[listener.name] = replace(made[settings], is_sasl=is_sasl)
-    return found
 
 
 def context_of(settings: ListenerTls) -> ssl.SSLContext:
@@ -91,13 +53,13 @@ def put_trusted(context: ssl.SSLContext, store: TrustStore) -> None:
         raise StoreError(f"ssl.truststore: {reason_of(error)}") from None
 
 
-def put_key(context: ssl.SSLContext, own: ServerKey) -> None:
+def put_key(context: ssl.SSLContext, own: Identity) -> None:
     """Load the key of a context; ``ssl`` reads it from a temporary file."""
 
     def password() -> str:
         return own.password or ""  # OpenSSL would otherwise ask the terminal
 
-    with passing_file(own.key + own.chain) as name:
+    with passing_file(own.key + own.certificate) as name:
         try:
             context.load_cert_chain(name, password=password)
         except ssl.SSLError as error:

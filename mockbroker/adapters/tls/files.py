@@ -7,24 +7,36 @@ since Kafka 2.7 (KIP-651).
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
-from mockbroker.adapters.client_settings import ClientLogin, java, librdkafka
+from mockbroker.adapters.client_settings import client_login, java, librdkafka
 from mockbroker.adapters.tls.material import AUTHORITY_FILE, AUTHORITY_KEY_FILE, TlsMaterial
+from mockbroker.state.cluster import Cluster
+from mockbroker.state.security.protocols import WITH_TLS
 
 ONLY_OWNER, ONLY_OWNERS_FOLDER = 0o600, 0o700
 JAVA, LIBRDKAFKA = "java.properties", "librdkafka.properties"
 
 
-def write_files(to: Path | str, material: TlsMaterial, login: ClientLogin) -> None:
-    """Write the files into a folder, which is created if it is missing. Raises OSError, naming the folder."""
-    client, folder = material.client(), Path(to)
+def write_files(to: Path | str, state: Cluster, material: TlsMaterial) -> None:
+    """Write the files into a folder, which is created if it is missing; the properties are for the first listener with
+    TLS. Raises OSError, naming the folder.
+    """
+    listeners = [one for broker in state.brokers.values() for one in broker.listeners]
+    first = next(one for one in listeners if one.protocol in WITH_TLS)
+    servers = ",".join(f"{one.host}:{one.port}" for one in listeners if one.name == first.name)
+    login = client_login(state, first, servers, tls=material)
+    client, folder, to_connect = material.client(), Path(to), replace(login, trusted=None, identity=None)
     try:
         folder.mkdir(mode=ONLY_OWNERS_FOLDER, parents=True, exist_ok=True)
         folder = folder.resolve()
-        of_java = {**java(login), "ssl.truststore.type": "PEM", "ssl.truststore.location": str(folder / AUTHORITY_FILE)}
-        of_librdkafka = {**librdkafka(login), "ssl.ca.location": str(folder / AUTHORITY_FILE)}
+        of_java = {
+            **java(to_connect),
+            "ssl.truststore.type": "PEM",
+            "ssl.truststore.location": str(folder / AUTHORITY_FILE),
+        }
+        of_librdkafka = {**librdkafka(to_connect), "ssl.ca.location": str(folder / AUTHORITY_FILE)}
         if login.identity is not None:
             of_java |= {"ssl.keystore.type": "PEM", "ssl.keystore.location": str(folder / "client-keystore.pem")}
             of_librdkafka |= {
@@ -38,16 +50,12 @@ def write_files(to: Path | str, material: TlsMaterial, login: ClientLogin) -> No
             "client-key.pem": client.key,
             "client-keystore.pem": client.key + client.certificate,
             JAVA: "".join(f"{name}={java_text(value)}\n" for name, value in of_java.items()),
-            LIBRDKAFKA: lines_of(of_librdkafka),
+            LIBRDKAFKA: "".join(f"{name}={value}\n" for name, value in of_librdkafka.items()),
         }
         for name, content in files.items():
             write_own(folder / name, content.encode())
     except OSError as error:
         raise OSError(error.errno, f"cannot write {to}: {error.strerror}") from None
-
-
-def lines_of(properties: Mapping[str, str]) -> str:
-    return "".join(f"{name}={value}\n" for name, value in properties.items())
 
 
 def java_text(value: str) -> str:

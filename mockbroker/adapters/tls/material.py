@@ -7,8 +7,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from mockbroker.adapters.tls.certificates import CertificateAuthority, Identity
-from mockbroker.adapters.tls.contexts import passing_file
+from mockbroker.adapters.tls.certificates import CertificateAuthority
+from mockbroker.adapters.tls.contexts import put_key
+from mockbroker.adapters.tls.stores import Identity
 from mockbroker.state.brokers.broker import Broker
 from mockbroker.state.security.protocols import SASL_SSL, SSL, WITH_TLS
 from mockbroker.state.security.tls import PEM, REQUESTED
@@ -73,8 +74,7 @@ def client_context(trusted: str, identity: Identity | None) -> ssl.SSLContext:
     """The TLS context of a client in Python."""
     context = ssl.create_default_context(cadata=trusted)
     if identity is not None:
-        with passing_file(identity.key + identity.certificate) as file:
-            context.load_cert_chain(file)
+        put_key(context, identity)
     return context
 
 

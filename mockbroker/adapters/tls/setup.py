@@ -1,4 +1,4 @@
-"""The use of TLS when a cluster is made and when it starts; the modules of TLS are loaded for it alone."""
+"""The use of TLS when a cluster is made; the modules of TLS are loaded for it alone."""
 
 from __future__ import annotations
 
@@ -26,27 +26,20 @@ def material_for(brokers: Iterable[Broker], folder: Path | str | None) -> TlsMat
     return TlsMaterial(brokers, None if folder is None else Path(folder))
 
 
-def listeners_by_broker(state: Cluster) -> dict[int, dict[str, TlsListener]]:
-    """The listeners with TLS by broker and name, their keys loaded. Raises ValueError: one that cannot be used."""
-    made: dict[ListenerTls, TlsListener] = {}
-    return {broker.id: tls_listeners_of(state, broker, made) for broker in state.brokers.values()}
-
-
 def tls_listeners_of(state: Cluster, broker: Broker, made: dict[ListenerTls, TlsListener]) -> dict[str, TlsListener]:
-    """The listeners with TLS of a broker, by name; equal settings share one of ``made``. Raises ValueError."""
-    if all(one.protocol not in WITH_TLS for one in broker.listeners):
-        return {}
-    from mockbroker.adapters.tls.contexts import broker_listeners
+    """The listeners with TLS of a broker, by name, their keys loaded; equal settings share one of ``made``.
 
-    return broker_listeners(state, broker, made)
+    Raises ValueError: a store cannot be used.
+    """
+    found: dict[str, TlsListener] = {}
+    for listener in broker.listeners:
+        if listener.protocol in WITH_TLS:
+            from mockbroker.adapters.tls.contexts import TlsListener, context_of
+            from mockbroker.adapters.tls.stores import explained
 
-
-def write_client_files(folder: Path | str, state: Cluster, material: TlsMaterial) -> None:
-    """Write the files that clients need, for the first listener with TLS. Raises OSError, naming the folder."""
-    from mockbroker.adapters.client_settings import client_login
-    from mockbroker.adapters.tls.files import write_files
-
-    listeners = [one for broker in state.brokers.values() for one in broker.listeners]
-    first = next(one for one in listeners if one.protocol in WITH_TLS)
-    servers = ",".join(f"{one.host}:{one.port}" for one in listeners if one.name == first.name)
-    write_files(folder, material, client_login(state, first, servers, tls=material))
+            settings = state.security.tls_of(state, broker, listener)
+            if settings not in made:
+                with explained(f"listener {settings.listener}"):
+                    made[settings] = TlsListener(context_of(settings), settings)
+            found[listener.name] = made[settings]
+    return found

@@ -30,12 +30,12 @@ class StoreError(ValueError):
 
 
 @dataclass(slots=True, frozen=True)
-class ServerKey:
-    """A private key as PEM, its password if it has one, and its certificate chain, its own first."""
+class Identity:
+    """A key and its certificate, with those that lead to its authority, as PEM; the password of the key if any."""
 
+    certificate: str
     key: str = field(repr=False)
-    password: str | None = field(repr=False)
-    chain: str
+    password: str | None = field(default=None, repr=False)
 
 
 @contextmanager
@@ -47,7 +47,7 @@ def explained(what: str) -> Iterator[None]:
         raise StoreError(f"{what}: {error}") from None
 
 
-def load_key(store: KeyStore) -> ServerKey:
+def load_key(store: KeyStore) -> Identity:
     """The key and certificates of a key store. Raises StoreError."""
     if store.key is not None:
         with explained("Invalid PEM keystore configs"):
@@ -61,7 +61,7 @@ def load_key(store: KeyStore) -> ServerKey:
         if found.key is None or found.cert is None:
             raise StoreError("expected a private key with its certificate in it, got none")
         key = found.key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
-        return ServerKey(key, None, certificates_in(found))
+        return Identity(certificates_in(found), key)
 
 
 def load_trusted(store: TrustStore) -> str:
@@ -89,7 +89,7 @@ def read_file(location: str | None) -> bytes:
 # PEM
 
 
-def pem_key(text: str, chain: str, password: str | None) -> ServerKey:
+def pem_key(text: str, chain: str, password: str | None) -> Identity:
     found = pem_blocks(text, "PRIVATE KEY")
     if len(found) > 1:
         raise StoreError(f"Expected one private key, but found {len(found)}")
@@ -103,7 +103,7 @@ def pem_key(text: str, chain: str, password: str | None) -> ServerKey:
         raise StoreError("the private key is encrypted: expected its password in ssl.key.password, got none")
     if password is not None and not is_encrypted:
         raise StoreError("expected an encrypted private key for ssl.key.password, got one that is not")
-    return ServerKey(key, password, pem_certificates(chain))
+    return Identity(pem_certificates(chain), key, password)
 
 
 def pem_certificates(text: str) -> str:
