@@ -353,6 +353,7 @@ class ServedCluster(StateCommands):
             self._runtime.capture = Capture(
                 Path(path),
                 now_us=lambda: time.time_ns() // 1000,
+                later=asyncio.get_running_loop().call_later,
                 describe=self._capture_preamble,
                 file_bytes=file_bytes,
             )

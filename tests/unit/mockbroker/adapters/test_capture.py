@@ -8,7 +8,6 @@ import os
 import threading
 from base64 import b64decode
 from itertools import count
-from pathlib import Path
 
 import pytest
 
@@ -18,7 +17,6 @@ from mockbroker.adapters.capture import Capture
 from mockbroker.call import Outcome
 from mockbroker.core.simulation import Simulation
 from protocol.apis.metadata import MetadataRequest
-from tests.progress import wait_until
 
 PREAMBLE = ({"routes": [{"broker": 1, "rack": "a"}]}, [("orders", bytes(16), [1, 2])])
 
@@ -28,7 +26,11 @@ def frame(number, size=20):
 
 
 def answer(number):
-    return number.to_bytes(4, "big"), bytes(4)
+    return number.to_bytes(4, "big") + bytes(4)
+
+
+def at_once(_, write):
+    write()
 
 
 @pytest.fixture
@@ -39,7 +41,7 @@ def path(tmp_path):
 @pytest.fixture
 def capture(path):
     clock = count(1_000)
-    found = Capture(path, now_us=lambda: next(clock), describe=lambda: PREAMBLE, file_bytes=500)
+    found = Capture(path, now_us=lambda: next(clock), later=at_once, describe=lambda: PREAMBLE, file_bytes=500)
     yield found
     found.close()
 
@@ -71,7 +73,6 @@ def failing_writes(monkeypatch):
 def test_a_file_can_be_read_while_it_grows(capture, path):
     tap = capture.connection(7, 1, "PLAINTEXT", "127.0.0.1:5")
     tap.request(frame(1))
-    wait_until(lambda: path.read_bytes().count(b"\n") == 4, "the writing of the capture")
     lines = lines_of(path)
     assert [line.get("ev", line.get("dir")) for line in lines] == ["capture", "topic", "open", "req"]
     assert lines[0]["format"] == 1
@@ -79,11 +80,11 @@ def test_a_file_can_be_read_while_it_grows(capture, path):
 
 
 def test_the_end_of_a_capture_has_all_that_was_noted_in_its_order(path):
-    capture = Capture(path, now_us=lambda: 5, describe=lambda: PREAMBLE, file_bytes=1 << 20)
+    capture = Capture(path, now_us=lambda: 5, later=at_once, describe=lambda: PREAMBLE, file_bytes=1 << 20)
     tap = capture.connection(7, 1, "PLAINTEXT", "127.0.0.1:5")
     for number in range(1000):
         tap.request(frame(number, 20 + number))
-        tap.response(*answer(number))
+        tap.response(answer(number))
     tap.closed(3)
     capture.close()
     lines = lines_of(path)
@@ -100,7 +101,7 @@ def test_a_full_file_is_followed_by_one_that_stands_alone(capture):
     for number in range(12):
         tap.request(frame(number))
         if number != 11:
-            tap.response(*answer(number))
+            tap.response(answer(number))
     capture.close()
     assert len(capture.files) > 2
     for file in capture.files[1:]:
@@ -114,9 +115,9 @@ def test_a_request_without_an_answer_is_carried_over_until_it_has_one(capture):
     tap = capture.connection(7, 1, "PLAINTEXT", "127.0.0.1:5")
     tap.request(frame(1))
     tap.request(frame(2, 600))
-    tap.response(*answer(1))  # the second file begins here
+    tap.response(answer(1))  # the second file begins here
     tap.request(frame(3, 600))
-    tap.response(*answer(3))  # and here a third
+    tap.response(answer(3))  # and here a third
     tap.closed(0)
     capture.close()
     asked = [[line["data"] for line in lines_of(file) if line.get("ev") == "asked"] for file in capture.files]
@@ -147,16 +148,20 @@ def test_a_connection_that_has_ended_is_in_no_later_file(capture):
 def test_a_file_that_cannot_be_written_is_named(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(OSError, match=r"cannot write .*trace"):
-        Capture(tmp_path / "file" / "trace.jsonl", now_us=lambda: 0, describe=lambda: PREAMBLE, file_bytes=1 << 20)
+        Capture(
+            tmp_path / "file" / "trace.jsonl",
+            now_us=lambda: 0,
+            later=at_once,
+            describe=lambda: PREAMBLE,
+            file_bytes=1 << 20,
+        )
 
 
 def test_a_full_disk_is_logged_once_and_ends_the_capture_at_a_whole_line(capture, path, failing_writes, caplog):
     tap = capture.connection(7, 1, "PLAINTEXT", "127.0.0.1:5")
     tap.request(frame(1))
-    wait_until(lambda: path.read_bytes().count(b"\n") == 4, "the writing of the capture")
     failing_writes.set()
-    tap.response(*answer(1))
-    wait_until(lambda: caplog.records, "the writing of the capture")
+    tap.response(answer(1))
     failing_writes.clear()
     for number in range(2, 20):
         tap.request(frame(number, 200))
@@ -170,7 +175,6 @@ def test_a_full_disk_is_logged_once_and_ends_the_capture_at_a_whole_line(capture
 
 def test_a_folder_that_became_a_file_ends_the_capture_and_nothing_else(capture, path, caplog):
     tap = capture.connection(7, 1, "PLAINTEXT", "127.0.0.1:5")
-    wait_until(lambda: path.read_bytes().count(b"\n") == 3, "the writing of the capture")
     path.unlink()
     path.parent.rmdir()
     path.parent.write_text("")
@@ -181,22 +185,21 @@ def test_a_folder_that_became_a_file_ends_the_capture_and_nothing_else(capture, 
     assert only == f"capture: cannot write {path.with_name('trace-0001.jsonl')}: File exists; it ends here"
 
 
-def test_whoever_notes_more_than_the_queue_holds_waits_for_the_disk(path, monkeypatch):
-    monkeypatch.setattr(module, "MAX_QUEUED_BYTES", 10_000)
-    capture = Capture(path, now_us=lambda: 0, describe=lambda: PREAMBLE, file_bytes=1 << 20)
+def test_lines_are_written_together_unless_they_are_large(path):
+    due = []
+    capture = Capture(
+        path, now_us=lambda: 0, later=lambda _, write: due.append(write), describe=lambda: PREAMBLE, file_bytes=1 << 20
+    )
     tap = capture.connection(7, 1, "PLAINTEXT", "127.0.0.1:5")
-    for number in range(50):
-        tap.request(frame(number, 5000))
-        assert capture._noted_bytes - capture._writer.done_bytes <= 10_000
+    tap.request(frame(1))
+    tap.response(answer(1))
+    assert events_of(path) == ["capture", "topic"]
+    (write,) = due
+    write()
+    assert events_of(path) == ["capture", "topic", "open", "req", "resp"]
+    tap.request(frame(2, 50_000))
+    assert events_of(path)[5:] == ["req"]
     capture.close()
-    assert sum(line.get("dir") == "req" for line in lines_of(path)) == 50
-
-
-def test_a_closed_capture_has_no_thread_left(capture):
-    capture.close()
-    capture.close()
-    assert not any(thread.name == "kafka-rack capture" for thread in threading.enumerate())
-    assert isinstance(capture.files[0], Path)
 
 
 def test_calls_and_their_outcomes_are_told_frame_by_frame(capture, path):
