@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Awaitable, Callable
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
@@ -30,7 +31,7 @@ from mockbroker.adapters.control import (  # noqa: F401 - each declares its oper
 from mockbroker.adapters.control.access import HEADERS, sign_in_page
 from mockbroker.adapters.control.bodies import check_content_type, read_body, typed_body
 from mockbroker.adapters.control.operations import ControlCall, ControlOperation, as_response, operation
-from mockbroker.adapters.control.problems import ControlProblem, named, refusal_of
+from mockbroker.adapters.control.problems import ControlProblem, conflict, named, not_found, refusal_of
 from mockbroker.state.errors import ApiError, UnknownNameError
 
 if TYPE_CHECKING:
@@ -41,43 +42,46 @@ log = logging.getLogger("mockbroker")
 
 def control_app(server: ControlServer) -> ASGIApp:
     """The application for one server."""
-    routes = [Route(path, PathEndpoint(server, methods)) for path, methods in operation.by_path().items()]
-    routes += [Route(path, StaticEndpoint(path)) for path in dashboard.static_files()]
-    app = Starlette(routes=routes, exception_handlers={HTTPException: unknown_path, ControlProblem: as_problem})
+    app = Starlette(
+        routes=routes_of(server), exception_handlers={HTTPException: no_operation, ControlProblem: as_problem}
+    )
     app.router.redirect_slashes = False
-    return Guard(app, server)
+    return guarded(app, server)
 
 
-class Guard:
-    """Checks the host, the origin and the token of every request first."""
+def routes_of(server: ControlServer) -> list[Route]:
+    """The operations, and the files of the dashboard."""
+    routes = [Route(path, endpoint(server, one), methods=list(one)) for path, one in operation.by_path().items()]
+    return routes + [Route(path, static_file) for path in dashboard.static_files()]
 
-    def __init__(self, app: ASGIApp, server: ControlServer) -> None:
-        self.app, self.server = app, server
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self.app(scope, receive, send)
-            return
+def guarded(app: ASGIApp, server: ControlServer) -> ASGIApp:
+    """An application that checks the host, the origin and the token of every request first."""
+
+    async def serve(scope: Scope, receive: Receive, send: Send) -> None:
         raw_path: bytes = scope.get("raw_path") or scope["path"].encode()
         scope = {**scope, "path": "/" + raw_path.decode("latin-1").strip("/")}
-        answer = self.refusal(scope) or self.app
+        answer = refusal(server, scope) or app
         await answer(scope, receive, with_headers(send))
 
-    def refusal(self, scope: Scope) -> Response | None:
-        """The answer to those who may not ask, and to who has just brought the token; None for all others."""
-        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
-        access, cookie_name = self.server.access, f"kafka-rack-{self.server.port}"
-        problem = access.refusal(scope["method"], scope["path"], headers, cookie_name)
-        is_page = scope["method"] == "GET" and scope["path"] == "/"
-        if is_page and (problem is None or problem.status == HTTPStatus.UNAUTHORIZED):
-            signed_in = access.sign_in(scope["query_string"], cookie_name)
-            if signed_in is not None:
-                return signed_in
-        if problem is None:
-            return None
-        if is_page and problem.status == HTTPStatus.UNAUTHORIZED and "text/html" in headers.get("accept", ""):
-            return sign_in_page()
-        return problem.to_response()
+    return serve
+
+
+def refusal(server: ControlServer, scope: Scope) -> Response | None:
+    """The answer to those who may not ask, and to who has just brought the token; None for all others."""
+    headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+    access, cookie_name = server.access, f"kafka-rack-{server.port}"
+    problem = access.refusal(scope["method"], scope["path"], headers, cookie_name)
+    is_page = scope["method"] == "GET" and scope["path"] == "/"
+    if is_page and (problem is None or problem.status == HTTPStatus.UNAUTHORIZED):
+        signed_in = access.sign_in(scope["query_string"], cookie_name)
+        if signed_in is not None:
+            return signed_in
+    if problem is None:
+        return None
+    if is_page and problem.status == HTTPStatus.UNAUTHORIZED and "text/html" in headers.get("accept", ""):
+        return sign_in_page()
+    return problem.to_response()
 
 
 def with_headers(send: Send) -> Send:
@@ -93,29 +97,17 @@ def with_headers(send: Send) -> Send:
     return send_with_headers
 
 
-class PathEndpoint:
+def endpoint(server: ControlServer, methods: dict[str, ControlOperation]) -> Callable[[Request], Awaitable[Response]]:
     """The operations of one path, by method."""
 
-    def __init__(self, server: ControlServer, methods: dict[str, ControlOperation]) -> None:
-        self.server, self.methods = server, methods
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        request = Request(scope, receive)
-        response = await self.answer(request)
-        await response(scope, receive, send)
-
-    async def answer(self, request: Request) -> Response:
+    async def answer(request: Request) -> Response:
         """The answer to a request. Raises ControlProblem."""
-        wanted = self.methods.get(request.method)
-        if wanted is None:
-            body_limit = max(one.max_body_bytes for one in self.methods.values())
-            await read_body(request, body_limit)
-            raise wrong_method(request.method, tuple(self.methods))
+        wanted = methods["GET" if request.method == "HEAD" else request.method]
         # paths are matched as they were sent, so that a name may hold an encoded slash
         names = {place: unquote(name) for place, name in request.path_params.items()}
-        call = ControlCall(self.server, request, names)
+        call = ControlCall(server, request, names)
         body = await read_body(request, wanted.max_body_bytes)
-        if request.method not in {"GET", "HEAD"}:
+        if wanted.method != "GET":
             check_content_type(request)
         if wanted.body is not None:
             call.body = typed_body(body, wanted.body)
@@ -126,37 +118,22 @@ class PathEndpoint:
         except ControlProblem:
             raise
         except UnknownNameError as error:
-            raise ControlProblem(HTTPStatus.NOT_FOUND, str(error)) from None
+            raise not_found(str(error)) from None
         except ApiError as error:
             raise refusal_of(error) from None
         except OSError as error:
-            raise ControlProblem(HTTPStatus.CONFLICT, error.strerror or str(error)) from None
+            raise conflict(error.strerror or str(error)) from None
         except Exception as error:
             raise failure(request, error) from error
         return as_response(answered, wanted.status)
 
+    return answer
 
-class StaticEndpoint:
+
+async def static_file(request: Request) -> Response:
     """One file of the dashboard."""
-
-    def __init__(self, path: str) -> None:
-        self.path = path
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["method"] not in {"GET", "HEAD"}:
-            raise wrong_method(scope["method"], ("GET", "HEAD"))
-        file = dashboard.static_files()[self.path]
-        response = Response(file.body, headers={**dashboard.HEADERS, "content-type": file.content_type})
-        await response(scope, receive, send)
-
-
-def wrong_method(method: str, allowed: tuple[str, ...]) -> ControlProblem:
-    """405, with the methods that are possible in ``Allow``."""
-    return ControlProblem(
-        HTTPStatus.METHOD_NOT_ALLOWED,
-        f"expected {' or '.join(one for one in allowed if one != 'HEAD')}, got {method}",
-        headers={"allow": ", ".join(sorted(allowed))},
-    )
+    file = dashboard.static_files()[request.scope["path"]]
+    return Response(file.body, headers={**dashboard.HEADERS, "content-type": file.content_type})
 
 
 async def as_problem(_: Request, error: Exception) -> Response:
@@ -164,15 +141,22 @@ async def as_problem(_: Request, error: Exception) -> Response:
     return error.to_response()
 
 
-async def unknown_path(request: Request, error: Exception) -> Response:
-    """404, with the paths that begin alike, or else with what paths begin with."""
+async def no_operation(request: Request, error: Exception) -> Response:
+    """405, with the methods that are possible in ``Allow``; or 404, with the paths that begin alike, or else with what
+    paths begin with.
+    """
     assert isinstance(error, HTTPException)
+    if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+        allowed = sorted((error.headers or {})["Allow"].split(", "))
+        text = f"expected {' or '.join(one for one in allowed if one != 'HEAD')}, got {request.method}"
+        problem = ControlProblem(HTTPStatus.METHOD_NOT_ALLOWED, text, headers={"allow": ", ".join(allowed)})
+        return problem.to_response()
     paths = list(operation.by_path())
     first = request.url.path.split("/")[1]
     near = [path for path in paths if path.split("/")[1] == first]
     there = named(near or dict.fromkeys(f"/{path.split('/')[1]}" for path in paths))
-    return ControlProblem(
-        HTTPStatus.NOT_FOUND, f"there is nothing at {unquote(request.url.path)}; there is {there}; see /openapi.json"
+    return not_found(
+        f"there is nothing at {unquote(request.url.path)}; there is {there}; see /openapi.json"
     ).to_response()
 
 

@@ -137,13 +137,10 @@ class Operations:
         return declare
 
     def by_path(self) -> dict[str, dict[str, ControlOperation]]:
-        """The operations of each path by method; HEAD is answered wherever GET is."""
+        """The operations of each path by method."""
         found: dict[str, dict[str, ControlOperation]] = {}
         for (method, path), one in self.table.items():
             found.setdefault(path, {})[method] = one
-        for methods in found.values():
-            if "GET" in methods:
-                methods["HEAD"] = methods["GET"]
         return found
 
 

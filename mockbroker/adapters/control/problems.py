@@ -13,17 +13,9 @@ if TYPE_CHECKING:
     from mockbroker.state.errors import ApiError
 
 MEDIA_TYPE = "application/problem+json"
-STATUS_OF_ERROR = {
-    "UNKNOWN_TOPIC_OR_PARTITION": HTTPStatus.NOT_FOUND,
-    "GROUP_ID_NOT_FOUND": HTTPStatus.NOT_FOUND,
-    "INVALID_CONFIG": HTTPStatus.BAD_REQUEST,
-    "INVALID_GROUP_ID": HTTPStatus.BAD_REQUEST,
-    "INVALID_PARTITIONS": HTTPStatus.BAD_REQUEST,
-    "INVALID_REPLICATION_FACTOR": HTTPStatus.BAD_REQUEST,
-    "INVALID_REPLICA_ASSIGNMENT": HTTPStatus.BAD_REQUEST,
-    "INVALID_REQUEST": HTTPStatus.BAD_REQUEST,
-    "INVALID_TOPIC_EXCEPTION": HTTPStatus.BAD_REQUEST,
-}
+NOT_FOUND = frozenset({"UNKNOWN_TOPIC_OR_PARTITION", "GROUP_ID_NOT_FOUND"})
+INVALID = "INVALID_"
+"""The beginning of the names of Kafka's errors for what never can be."""
 NO_TYPE = "about:blank"  # RFC 9457, 4.2.1: the title is the status's own words
 ASSERTION_FAILED = "urn:kafka-rack:assertion-failed"
 
@@ -101,5 +93,7 @@ def refusal_of(error: ApiError) -> ControlProblem:
     from protocol.error_codes import ErrorCode
 
     name = ErrorCode(error.code).name
-    status = STATUS_OF_ERROR.get(name, HTTPStatus.CONFLICT)
+    status = HTTPStatus.BAD_REQUEST if name.startswith(INVALID) else HTTPStatus.CONFLICT
+    if name in NOT_FOUND:
+        status = HTTPStatus.NOT_FOUND
     return ControlProblem(status, f"{name}: {error.message}" if error.message else name, error_code=name)

@@ -11,7 +11,7 @@ from jsonschema import Draft202012Validator
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from mockbroker.adapters import dashboard
-from mockbroker.adapters.control.app import control_app
+from mockbroker.adapters.control.app import routes_of
 from tests.unit.mockbroker.adapters.control.calls import read, write
 
 NAMES = {"id": "1", "rack": "a", "topic": "orders", "partition": "0", "group": "readers", "fault": "fault-1"}
@@ -61,7 +61,7 @@ async def test_each_operation_that_is_described_is_there(http, description):
 
 
 async def test_each_route_that_is_there_is_described(control, description):
-    routes = {route.path.replace(":kafka_name", "") for route in control_app(control).app.routes}
+    routes = {route.path.replace(":kafka_name", "") for route in routes_of(control)}
     assert routes - dashboard.static_files().keys() == description["paths"].keys()
 
 
