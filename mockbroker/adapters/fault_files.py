@@ -29,23 +29,22 @@ def faults_from_file(path: Path) -> list[Fault]:
         raise FaultFileError(f"{path}: expected UTF-8, got byte {error.object[error.start]:#x}") from None
     document = read_yaml(path, text) if path.suffix in YAML_SUFFIXES else read_json(path, text)
     try:
-        return parse_faults(listed(path, document))
+        return parse_faults(listed(document))
     except FaultError as error:
         raise FaultFileError(f"{path}: {error}") from None
 
 
-def listed(path: Path, document: object) -> list[Any]:
-    """The faults of a document: a list, or an object with the list."""
+def listed(document: object) -> list[Any]:
+    """The faults of a document: a list, or an object with the list. Raises FaultError."""
     if isinstance(document, dict):
-        others = [key for key in document if key != "faults"]
-        if others or "faults" not in document:
+        if document.keys() != {"faults"}:
             got = ", ".join(map(shown, document)) or "nothing"
-            raise FaultFileError(f"{path}: expected a list of faults, or an object with faults and no more, got {got}")
-        document = document["faults"]
-        if not isinstance(document, list):
-            raise FaultFileError(f"{path}: faults: expected a list of faults, got {shown(document)}")
+            raise FaultError("", f"expected a list of faults, or an object with faults and no more, got {got}")
+        if not isinstance(document["faults"], list):
+            raise FaultError("faults", f"expected a list of faults, got {shown(document['faults'])}")
+        return document["faults"]
     if not isinstance(document, list):
-        raise FaultFileError(f"{path}: expected a list of faults, or an object with faults, got {shown(document)}")
+        raise FaultError("", f"expected a list of faults, or an object with faults, got {shown(document)}")
     return document
 
 

@@ -14,7 +14,7 @@ from tests.interop.java_brokers import kafka_brokers, kafka_tool
 def test_kafka_keeps_its_promises_and_offers_no_diskless_topics(tmp_path):
     with skipped_without_tools(), kafka_brokers(RACKS, tmp_path) as running:
         servers = [("127.0.0.1", int(address.rpartition(":")[2])) for address in running.addresses]
-        client = ServerClient(servers, ClientSettings(), timeout_s=60)
+        client = ServerClient(servers, ClientSettings(timeout_s=60))
         plan = ServerPlan(
             RACKS,
             "kafka-rack-certify-interop",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from kafka_rack.cli import CommandError, UsageError
@@ -18,7 +19,6 @@ from kafka_rack.rack_names import rack_hints
 from kafka_rack.reassignment import Entry
 from mockbroker.adapters.client_properties.settings import MAX_TIMEOUT_S
 from mockbroker.adapters.real_cluster.cluster import LiveCluster, Snapshot
-from mockbroker.adapters.real_cluster.connection import DEFAULT_TIMEOUT_S
 
 Answer = TypeVar("Answer")
 topics_argument = argument("topics", nargs=-1, metavar="[TOPIC]...", type=Words("TOPIC"))
@@ -57,10 +57,11 @@ layout_options = together(
 def cluster_of(arguments: Arguments) -> LiveCluster:
     """The cluster of ``cluster_options``; notes on its settings go to stderr."""
     settings = settings_with_notes(arguments)
-    timeout_s = arguments.timeout / 1000 if arguments.timeout else settings.timeout_s or DEFAULT_TIMEOUT_S
-    if timeout_s > MAX_TIMEOUT_S:
-        raise UsageError(f"--timeout: expected at most 1d, got {timeout_s:g} s")
-    return LiveCluster(arguments.bootstrap_server, timeout_s, settings)
+    if arguments.timeout:
+        settings = replace(settings, timeout_s=arguments.timeout / 1000)
+    if settings.timeout_s > MAX_TIMEOUT_S:
+        raise UsageError(f"--timeout: expected at most 1d, got {settings.timeout_s:g} s")
+    return LiveCluster(arguments.bootstrap_server, settings)
 
 
 def layout_of(snapshot: Snapshot) -> ClusterLayout:

@@ -14,8 +14,6 @@ from mockbroker.adapters.client_properties.settings import ClientSettings
 if TYPE_CHECKING:
     from mockbroker.proxy.adapters.upstream import UpstreamSettings
 
-DEFAULT_TIMEOUT_S = 10.0
-
 
 def upstream_settings(
     servers: Sequence[tuple[str, int]], path: str | None, settings: ClientSettings
@@ -27,8 +25,7 @@ def upstream_settings(
     """
     from mockbroker.proxy.adapters.upstream import UpstreamSettings
 
-    timeout_s = settings.timeout_s or DEFAULT_TIMEOUT_S
-    return UpstreamSettings(servers, settings.tls, login_of(path, settings), settings.client_id, timeout_s)
+    return UpstreamSettings(servers, settings.tls, login_of(path, settings), settings.client_id, settings.timeout_s)
 
 
 class CurrentLogin:

@@ -13,14 +13,15 @@ from typing import TYPE_CHECKING
 
 from mockbroker.adapters.client_properties.login import MECHANISMS, LoginError, SaslLogin, login_of
 from mockbroker.state.security.jaas import JaasError, parse_jaas
+from mockbroker.state.security.protocols import PLAINTEXT, SECURITY_PROTOCOLS, WITH_SASL, WITH_TLS, default_protocol
 
 if TYPE_CHECKING:
     import ssl
 
-PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL = PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 NAMES = frozenset(Path(__file__).with_name("setting_names.txt").read_text(encoding="ascii").split())
 """The settings of AdminClientConfig, ConsumerConfig and ProducerConfig in Kafka 4.4, and those of older releases."""
 CLIENT_ID = "kafka-rack"
+DEFAULT_TIMEOUT_S = 10.0
 MAX_TIMEOUT_S = 86_400
 """A day: what requests take as milliseconds, and sockets as seconds, with room to spare."""
 TOKEN_URL = "sasl.oauthbearer.token.endpoint.url"  # noqa: S105 - a name, no password
@@ -39,31 +40,37 @@ KAFKA_LOGIN_HANDLERS = ("OAuthBearerLoginCallbackHandler", "OAuthBearerUnsecured
 class ClientSettings:
     """How a connection is made.
 
-    ``timeout_s`` is ``request.timeout.ms``, None where it is not set; ``notes`` are lines for the user of the file.
+    ``timeout_s`` is for a connection, and again for each answer; ``notes`` are lines for the user of the file.
     """
 
-    protocol: str = PLAINTEXT
     login: SaslLogin | None = None
     tls: ssl.SSLContext | None = field(default=None, compare=False)
     client_id: str = CLIENT_ID
-    timeout_s: float | None = None
+    timeout_s: float = DEFAULT_TIMEOUT_S
     notes: tuple[str, ...] = field(default=(), compare=False)
+
+    @property
+    def protocol(self) -> str:
+        """The security protocol."""
+        return default_protocol(has_users=self.login is not None, tls=self.tls is not None)
 
 
 def client_settings_of(properties: Mapping[str, str]) -> ClientSettings:
     """The settings in Kafka's client properties. Raises ValueError."""
     notes = tuple(check_names(properties))
     protocol = properties.get("security.protocol", PLAINTEXT).upper()
-    if protocol not in PROTOCOLS:
-        raise ValueError(f"security.protocol: expected {', '.join(PROTOCOLS)}, got {properties['security.protocol']}")
+    if protocol not in SECURITY_PROTOCOLS:
+        raise ValueError(
+            f"security.protocol: expected {', '.join(SECURITY_PROTOCOLS)}, got {properties['security.protocol']}"
+        )
     tls = None
-    if protocol in (SSL, SASL_SSL):
+    if protocol in WITH_TLS:
         from mockbroker.adapters.client_properties.tls import client_context
 
         tls = client_context(properties)
-    login = login_in(properties) if protocol in (SASL_PLAINTEXT, SASL_SSL) else None
+    login = login_in(properties) if protocol in WITH_SASL else None
     client_id = properties.get("client.id") or CLIENT_ID
-    return ClientSettings(protocol, login, tls, client_id, timeout_in(properties), notes)
+    return ClientSettings(login, tls, client_id, timeout_in(properties), notes)
 
 
 def check_names(properties: Mapping[str, str]) -> list[str]:
@@ -103,11 +110,11 @@ def login_in(properties: Mapping[str, str]) -> SaslLogin:
         raise ValueError(f"sasl.jaas.config: {error}") from None
 
 
-def timeout_in(properties: Mapping[str, str]) -> float | None:
+def timeout_in(properties: Mapping[str, str]) -> float:
     """``request.timeout.ms`` in seconds. Raises ValueError."""
     text = properties.get("request.timeout.ms")
     if text is None:
-        return None
+        return DEFAULT_TIMEOUT_S
     highest = MAX_TIMEOUT_S * 1000
     if not (text.isascii() and text.isdigit() and len(text) < 12 and 0 < int(text) <= highest):
         raise ValueError(f"request.timeout.ms: expected 1 to {highest}, got {text}")

@@ -30,8 +30,18 @@ from mockbroker.adapters.control import (  # noqa: F401 - each declares its oper
 )
 from mockbroker.adapters.control.access import HEADERS, sign_in_page
 from mockbroker.adapters.control.bodies import check_content_type, read_body, typed_body
-from mockbroker.adapters.control.operations import ControlCall, ControlOperation, as_response, operation
-from mockbroker.adapters.control.problems import ControlProblem, conflict, named, not_found, refusal_of
+from mockbroker.adapters.control.operations import ControlCall, ControlOperation, as_response, operation, query_of
+from mockbroker.adapters.control.problems import (
+    ControlProblem,
+    bad_request,
+    conflict,
+    named,
+    not_found,
+    refusal_of,
+    wrong_filter,
+)
+from mockbroker.core.faults.reading import FaultError
+from mockbroker.core.journal.filters import FilterError
 from mockbroker.state.errors import ApiError, UnknownNameError
 
 if TYPE_CHECKING:
@@ -105,14 +115,12 @@ def endpoint(server: ControlServer, methods: dict[str, ControlOperation]) -> Cal
         wanted = methods["GET" if request.method == "HEAD" else request.method]
         # paths are matched as they were sent, so that a name may hold an encoded slash
         names = {place: unquote(name) for place, name in request.path_params.items()}
-        call = ControlCall(server, request, names)
+        call = ControlCall(server, request, names, query_of(request, wanted.parameters))
         body = await read_body(request, wanted.max_body_bytes)
         if wanted.method != "GET":
             check_content_type(request)
         if wanted.body is not None:
             call.body = typed_body(body, wanted.body)
-        if not wanted.parameters:
-            call.query(())
         try:
             answered = await wanted.handler(call)
         except ControlProblem:
@@ -121,6 +129,10 @@ def endpoint(server: ControlServer, methods: dict[str, ControlOperation]) -> Cal
             raise not_found(str(error)) from None
         except ApiError as error:
             raise refusal_of(error) from None
+        except FaultError as error:
+            raise bad_request(str(error), field=error.path) from None
+        except FilterError as error:
+            raise wrong_filter(error) from None
         except OSError as error:
             raise conflict(error.strerror or str(error)) from None
         except Exception as error:

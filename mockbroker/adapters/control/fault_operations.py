@@ -9,9 +9,9 @@ from urllib.parse import quote
 import msgspec
 
 from mockbroker.adapters.control.operations import ControlCall, as_response, known, operation
-from mockbroker.adapters.control.problems import bad_request, conflict
+from mockbroker.adapters.control.problems import conflict
+from mockbroker.adapters.fault_files import listed
 from mockbroker.core.faults.faults import FaultHandle
-from mockbroker.core.faults.reading import FaultError
 
 MAX_FAULTS_BYTES = 1 << 20
 
@@ -67,19 +67,13 @@ async def add_faults(call: ControlCall) -> Any:
     """One or a list; of a list all are set or none. docs/faults.md has the vocabulary."""
     body, known = call.body, call.cluster.faults
     is_one = isinstance(body, dict) and "faults" not in body
-    if isinstance(body, dict) and not is_one:
-        if not isinstance(body["faults"], list) or len(body) > 1:
-            raise bad_request('faults: expected a list, as in {"faults": [...]}', field="faults")
-        body = body["faults"]
-    for place, fault in enumerate([body] if is_one else body):
+    wanted = [body] if is_one else listed(body)
+    for place, fault in enumerate(wanted):
         fault_id = fault.get("id") if isinstance(fault, dict) else None
         if isinstance(fault_id, str) and fault_id in known:
             where = "id" if is_one else f"[{place}].id"
             raise conflict(f"{where}: there is a fault {fault_id!r} already; DELETE it first")
-    try:
-        shown = [handle.to_json() for handle in ([known.add(body)] if is_one else known.add_all(body))]
-    except FaultError as error:
-        raise bad_request(str(error), field=error.path) from None
+    shown = [handle.to_json() for handle in ([known.add(body)] if is_one else known.add_all(wanted))]
     response = as_response(shown[0] if is_one else {"faults": shown}, HTTPStatus.CREATED)
     response.headers["location"] = f"/faults/{quote(shown[0]['id'], safe='')}" if is_one else "/faults"
     return response

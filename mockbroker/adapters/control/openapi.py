@@ -15,7 +15,6 @@ from mockbroker.core.faults.fault import json_schemas
 
 REF = "#/components/schemas/{name}"
 ANY_STATUSES = (403, 413)  # what each request may meet: the guards, and the limit of bodies
-TYPES = {str: "string", int: "integer", bool: "boolean", float: "number"}
 PLACES = {
     "id": "A broker's id.",
     "rack": "A rack's name.",
@@ -92,8 +91,7 @@ def described(one: ControlOperation, schemas: dict[str, Any]) -> dict[str, Any]:
         for name in re.findall(r"{(\w+)}", one.path)
     ]
     for parameter in one.parameters:
-        kind: dict[str, Any] = {"type": TYPES[parameter.kind]}
-        schema = {"type": "array", "items": kind} if parameter.repeats else kind
+        schema = msgspec.json.schema(parameter.kind)
         parameters.append({"name": parameter.name, "in": "query", "description": parameter.meaning, "schema": schema})
     if parameters:
         found["parameters"] = parameters

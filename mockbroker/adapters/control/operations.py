@@ -32,6 +32,7 @@ class ControlCall:
     server: ControlServer
     request: Request
     names: dict[str, str]  # of the path
+    query: dict[str, list[str]]
     body: Any = None
 
     @property
@@ -50,15 +51,6 @@ class ControlCall:
         """The rack that the path names. Raises ControlProblem: 404."""
         return known("rack", self.names["rack"], self.state.liveness.racks())
 
-    def query(self, allowed: tuple[str, ...]) -> dict[str, list[str]]:
-        """The values of each query parameter. Raises ControlProblem: 400 for an unknown one."""
-        given: dict[str, list[str]] = {}
-        for name, value in self.request.query_params.multi_items():
-            if name not in allowed:
-                raise bad_request(f"{name}: expected no such parameter; there are: {named(allowed)}", field=name)
-            given.setdefault(name, []).append(value)
-        return given
-
     def must_be_ours(self, instead: str) -> None:
         """Refuse what only a cluster of ours knows. Raises ControlProblem: 409, with what a real one is asked by."""
         if self.state.is_mirror:
@@ -66,7 +58,7 @@ class ControlCall:
 
     def with_internal(self) -> bool:
         """True if the coordinators' topics are included. Raises ControlProblem: 400."""
-        (text,) = self.query(("internal",)).get("internal", ["false"])[-1:]
+        text = self.query.get("internal", ["false"])[-1]
         if text not in ("true", "false"):
             raise bad_request(f"internal: expected true or false, got {text!r}", field="internal")
         return text == "true"
@@ -77,15 +69,14 @@ Handler = Callable[[ControlCall], Awaitable[Any]]
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A query parameter; with ``repeats`` it may have several values."""
+    """A query parameter; one that may have several values has a list of them."""
 
     name: str
     meaning: str
-    kind: type = str
-    repeats: bool = False
+    kind: Any
 
 
-INTERNAL = Parameter("internal", "true shows the coordinators' topics too", kind=bool)
+INTERNAL = Parameter("internal", "true shows the coordinators' topics too", bool)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +136,17 @@ class Operations:
 
 
 operation = Operations()
+
+
+def query_of(request: Request, parameters: Sequence[Parameter]) -> dict[str, list[str]]:
+    """The values of each query parameter. Raises ControlProblem: 400 for an unknown one."""
+    allowed = [one.name for one in parameters]
+    given: dict[str, list[str]] = {}
+    for name, value in request.query_params.multi_items():
+        if name not in allowed:
+            raise bad_request(f"{name}: expected no such parameter; there are: {named(allowed)}", field=name)
+        given.setdefault(name, []).append(value)
+    return given
 
 
 def known(kind: str, name: str, there: Sequence[str]) -> str:

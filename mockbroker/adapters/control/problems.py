@@ -10,6 +10,7 @@ import msgspec
 from starlette.responses import Response
 
 if TYPE_CHECKING:
+    from mockbroker.core.journal.filters import FilterError
     from mockbroker.state.errors import ApiError
 
 MEDIA_TYPE = "application/problem+json"
@@ -74,6 +75,12 @@ def conflict(detail: str) -> ControlProblem:
 def bad_request(detail: str, **members: Any) -> ControlProblem:
     """400: the request does not say what can be done."""
     return ControlProblem(HTTPStatus.BAD_REQUEST, detail, **members)
+
+
+def wrong_filter(error: FilterError) -> ControlProblem:
+    """400: the journal has no such filter, or the filter no such value."""
+    field, colon, _ = str(error).partition(":")
+    return bad_request(str(error), **({"field": field} if colon and field.isidentifier() else {}))
 
 
 def named(names: object, limit: int = 20) -> str:

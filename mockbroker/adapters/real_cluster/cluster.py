@@ -15,7 +15,6 @@ from kafka_rack.placement import UsableBroker
 from mockbroker.adapters.client_properties.bootstrap import servers_in
 from mockbroker.adapters.client_properties.settings import ClientSettings
 from mockbroker.adapters.real_cluster.connection import (
-    DEFAULT_TIMEOUT_S,
     NO_SETTINGS,
     BrokerConnection,
     HungUp,
@@ -79,12 +78,11 @@ class LiveCluster:
     def __init__(
         self,
         servers: str | Iterable[tuple[str, int]],
-        timeout_s: float = DEFAULT_TIMEOUT_S,
         settings: ClientSettings = NO_SETTINGS,
         known: Callable[[], Iterable[tuple[str, int]]] = lambda: (),
     ) -> None:
         self.addresses = addresses_of(servers) if isinstance(servers, str) else list(servers)
-        self.timeout_s, self.settings, self._known = timeout_s, settings, known
+        self.settings, self._known = settings, known
         self._connections: dict[tuple[str, int], BrokerConnection] = {}
         self._first: BrokerConnection | None = None
 
@@ -131,7 +129,7 @@ class LiveCluster:
         """The connection to an address, opened when it is first used. Raises: RealClusterError."""
         found = self._connections.get(address)
         if found is None:
-            found = self._connections[address] = BrokerConnection(address, self.timeout_s, self.settings)
+            found = self._connections[address] = BrokerConnection(address, self.settings)
             try:
                 found.open()
             except RealClusterError:
@@ -307,7 +305,7 @@ class LiveCluster:
         return connection.ask(request, least=least, since=since)
 
     def _timeout_ms(self) -> int:
-        return int(self.timeout_s * 1000)
+        return int(self.settings.timeout_s * 1000)
 
 
 def live_broker(id: int, said: Any, fenced: bool = False) -> LiveBroker:

@@ -13,12 +13,14 @@ import socket
 import time
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 import protocol
 from kafka_rack.errors import KafkaRackError
 from mockbroker.adapters.client_properties.login import LoginError, SaslLogin
-from mockbroker.adapters.client_properties.settings import PLAINTEXT, SASL_PLAINTEXT, ClientSettings
+from mockbroker.adapters.client_properties.settings import ClientSettings
+from mockbroker.state.security.protocols import PLAINTEXT, SASL_PLAINTEXT
 from protocol.apis.api_versions import ApiVersionsRequest
 from protocol.apis.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
 from protocol.error_codes import ErrorCode, error_name
@@ -30,7 +32,6 @@ if TYPE_CHECKING:
     import ssl
 
 SOFTWARE = "kafka-rack"
-DEFAULT_TIMEOUT_S = 10.0
 SPOKEN_BY_0_9 = {0: (0, 1), 1: (0, 1), 2: (0, 0), 3: (0, 0), 10: (0, 0)}
 """Versions of the APIs that we call on a broker without ApiVersions: Produce, Fetch, ListOffsets, Metadata, ..."""
 HTTP = b"HTTP"
@@ -58,17 +59,11 @@ class BrokerConnection:
 
     Args:
         address: host and port.
-        timeout_s: for the connection, and again for each answer.
-        settings: the security protocol and the login.
+        settings: the login, TLS and the timeout.
     """
 
-    def __init__(
-        self,
-        address: tuple[str, int],
-        timeout_s: float = DEFAULT_TIMEOUT_S,
-        settings: ClientSettings = NO_SETTINGS,
-    ) -> None:
-        self.address, self.timeout_s, self.settings = address, timeout_s, settings
+    def __init__(self, address: tuple[str, int], settings: ClientSettings = NO_SETTINGS) -> None:
+        self.address, self.settings = address, settings
         self.name = address_text(*address)
         self._correlation_id = 0
         self._socket: socket.socket | None = None
@@ -154,13 +149,13 @@ class BrokerConnection:
 
     def _exchange(self, name: str, frame: bytes) -> bytes:
         """Send a frame, its length before it, and read one. Raises: Unreachable, RealClusterError."""
-        deadline = time.monotonic() + self.timeout_s
+        deadline = time.monotonic() + self.settings.timeout_s
         try:
-            self._send(frame, deadline)
+            self._open_socket(deadline).sendall(frame)
             size = self._size(name, self._read(4, deadline))
             return self._read(size, deadline)
         except TimeoutError:
-            raise Unreachable(f"{self.name}: no answer to {name} within {self.timeout_s:g} s") from None
+            raise Unreachable(f"{self.name}: no answer to {name} within {self.settings.timeout_s:g} s") from None
         except EOFError:
             raise HungUp(f"{self.name}: closed the connection at {name}; {self._doubt()}") from None
         except OSError as error:
@@ -222,9 +217,9 @@ class BrokerConnection:
 
     def _connect(self) -> None:
         try:
-            self._socket = socket.create_connection(self.address, timeout=self.timeout_s)
+            self._socket = socket.create_connection(self.address, timeout=self.settings.timeout_s)
         except TimeoutError:
-            raise Unreachable(f"{self.name}: cannot be reached within {self.timeout_s:g} s") from None
+            raise Unreachable(f"{self.name}: cannot be reached within {self.settings.timeout_s:g} s") from None
         except (OSError, UnicodeError) as error:
             raise Unreachable(f"{self.name}: cannot be reached: {reason_of(error)}") from None
         if self.settings.tls is not None:
@@ -237,7 +232,7 @@ class BrokerConnection:
         try:
             return tls.wrap_socket(plain, server_hostname=self.address[0])
         except TimeoutError:
-            reason = f"no answer to the TLS handshake within {self.timeout_s:g} s; {self._doubt()}"
+            reason = f"no answer to the TLS handshake within {self.settings.timeout_s:g} s; {self._doubt()}"
         except (ssl.SSLEOFError, ConnectionError):
             plain.close()
             self._raise_if_plaintext()
@@ -253,10 +248,8 @@ class BrokerConnection:
 
     def _raise_if_plaintext(self) -> None:
         """Raises RealClusterError: the listener, which hung up on TLS, answers without it."""
-        with (
-            suppress(Unreachable),
-            BrokerConnection(self.address, self.timeout_s, ClientSettings(client_id=self.settings.client_id)) as plain,
-        ):
+        settings = replace(self.settings, login=None, tls=None)
+        with suppress(Unreachable), BrokerConnection(self.address, settings) as plain:
             if plain.versions is not SPOKEN_BY_0_9:
                 expected = PLAINTEXT if self.settings.login is None else SASL_PLAINTEXT
                 raise RealClusterError(
@@ -276,9 +269,6 @@ class BrokerConnection:
             if answer.error_code != ErrorCode.UNSUPPORTED_VERSION or version == 0:
                 raise RealClusterError(f"{self.name}: ApiVersions failed: {error_name(answer.error_code)}")
             version = min(version - 1, known.get(API_VERSIONS, (0, 0))[1])
-
-    def _send(self, data: bytes, deadline: float) -> None:
-        self._open_socket(deadline).sendall(data)
 
     def _read(self, size: int, deadline: float) -> bytes:
         found = bytearray()

@@ -17,7 +17,6 @@ from mockbroker.adapters.real_cluster.connection import RealClusterError, check
 from protocol.apis.consumer_group import ConsumerGroupDescribeRequest
 from protocol.apis.find_coordinator import FindCoordinatorRequest
 from protocol.apis.groups import DescribeGroupsRequest
-from protocol.apis.metadata import MetadataRequest
 from protocol.embedded.consumer_protocol import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 from protocol.embedded.versioned import read_versioned
 from protocol.error_codes import ErrorCode
@@ -26,8 +25,6 @@ from protocol.uuids import uuid_to_text
 
 KEYS_VERSION = 4
 """FindCoordinator from here on takes many keys (KIP-699)."""
-TOPIC_IDS_VERSION = 10
-"""Metadata from here on has topic ids (KIP-516), on which the coordinator's assignors depend."""
 ASSUMED_GENERATION = 1
 STABLE, CONSUMER = "Stable", "consumer"
 IN_COORDINATOR = {"range": "server-range"}
@@ -62,14 +59,8 @@ def coordinator(cluster: LiveCluster, group_id: str) -> LiveBroker:
 
 def classic_group(connection: Any, group_id: str) -> dict[str, Any] | None:
     """A group whose leader assigns; None if the group is not of this kind."""
-    version = connection.version_for(DescribeGroupsRequest)
-    if version is None:
-        return None
-    (said,) = connection.ask(DescribeGroupsRequest(groups=[group_id]), version).groups
-    if said.error_code == ErrorCode.GROUP_ID_NOT_FOUND:
-        return None
-    check(f"group {group_id}", said)
-    if not said.members:
+    said = shown_group(connection, DescribeGroupsRequest(groups=[group_id]), group_id)
+    if said is None:
         return None
     if said.protocol_type != CONSUMER:
         raise RealClusterError(
@@ -102,13 +93,9 @@ def classic_member(group_id: str, assignor: str, said: Any) -> dict[str, Any]:
 
 def newer_group(connection: Any, group_id: str) -> dict[str, Any] | None:
     """A group whose coordinator assigns; None if the group is not of this kind."""
-    version = connection.version_for(ConsumerGroupDescribeRequest)
-    if version is None:
+    said = shown_group(connection, ConsumerGroupDescribeRequest(group_ids=[group_id]), group_id)
+    if said is None:
         return None
-    (said,) = connection.ask(ConsumerGroupDescribeRequest(group_ids=[group_id]), version).groups
-    if said.error_code == ErrorCode.GROUP_ID_NOT_FOUND:
-        return None
-    check(f"group {group_id}", said)
     members = {}
     for member in said.members:
         target = grouped(
@@ -119,7 +106,19 @@ def newer_group(connection: Any, group_id: str) -> dict[str, Any] | None:
         members[member.member_id] = described(member, member.subscribed_topic_names, member.rack_id, target)
         members[member.member_id]["instance_id"] = member.instance_id
     assignor = IN_COORDINATOR.get(said.assignor_name, said.assignor_name)
-    return {"assignor": assignor, "members": members} if members else None
+    return {"assignor": assignor, "members": members}
+
+
+def shown_group(connection: Any, request: Any, group_id: str) -> Any:
+    """A group in the answer to a request; None if the broker does not serve the API, or finds none with members."""
+    version = connection.version_for(type(request))
+    if version is None:
+        return None
+    (said,) = connection.ask(request, version).groups
+    if said.error_code == ErrorCode.GROUP_ID_NOT_FOUND:
+        return None
+    check(f"group {group_id}", said)
+    return said if said.members else None
 
 
 def described(said: Any, topics: Iterable[str], rack: str | None, owned: Grouped) -> dict[str, Any]:
@@ -144,12 +143,6 @@ def cluster_with(cluster: LiveCluster, topics: Iterable[str]) -> dict[str, Any]:
 
 
 def topic_ids(cluster: LiveCluster, topics: list[str]) -> dict[str, str]:
-    """Topic -> id; empty if the cluster is too old."""
-    version = cluster.first.version_for(MetadataRequest, least=TOPIC_IDS_VERSION)
-    if version is None or not topics:
-        return {}
-    request = MetadataRequest(
-        topics=[MetadataRequest.Topic(name=name) for name in topics], allow_auto_topic_creation=False
-    )
-    answer = cluster.first.ask(request, version)
-    return {topic.name: uuid_to_text(topic.topic_id) for topic in answer.topics if any(topic.topic_id)}
+    """Topic -> id, on which the coordinator's assignors depend; empty before Kafka 2.8, which has none (KIP-516)."""
+    found = cluster.metadata(topics).topics if topics else []
+    return {topic.name: uuid_to_text(topic.topic_id) for topic in found if any(topic.topic_id)}

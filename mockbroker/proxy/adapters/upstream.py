@@ -17,13 +17,7 @@ from threading import Thread
 from typing import Any, TypeVar
 
 from mockbroker.adapters.client_properties.bootstrap import servers_in
-from mockbroker.adapters.client_properties.settings import (
-    PLAINTEXT,
-    SASL_PLAINTEXT,
-    SASL_SSL,
-    SSL,
-    ClientSettings,
-)
+from mockbroker.adapters.client_properties.settings import DEFAULT_TIMEOUT_S, ClientSettings, client_settings_of
 from mockbroker.adapters.real_cluster.cluster import LiveCluster
 from mockbroker.adapters.real_cluster.connection import RealClusterError
 from protocol.apis.metadata import MetadataRequest
@@ -45,13 +39,12 @@ class UpstreamSettings:
     tls: ssl.SSLContext | None = field(default=None, compare=False)
     login: Any = None
     client_id: str = "kafka-rack-proxy"
-    timeout_s: float = 10.0
+    timeout_s: float = DEFAULT_TIMEOUT_S
 
     @property
     def of_client(self) -> ClientSettings:
         """The settings of one connection."""
-        protocols = (PLAINTEXT, SSL) if self.login is None else (SASL_PLAINTEXT, SASL_SSL)
-        return ClientSettings(protocols[self.tls is not None], self.login, self.tls, self.client_id)
+        return ClientSettings(self.login, self.tls, self.client_id, self.timeout_s)
 
     @classmethod
     def of(cls, servers: str, client_properties: Mapping[str, str] | None = None) -> UpstreamSettings:
@@ -60,16 +53,10 @@ class UpstreamSettings:
         >>> UpstreamSettings.of("staging-1:9092", {"request.timeout.ms": "5000"}).timeout_s
         5.0
         """
-        addresses = servers_in(servers)
-        if not client_properties:
-            return cls(addresses)
-        from mockbroker.adapters.client_properties.settings import client_settings_of
-
-        found = client_settings_of(client_properties)
+        found = client_settings_of({"client.id": cls.client_id, **(client_properties or {})})
         for note in found.notes:
             log.warning("client properties: %s", note)
-        client_id = found.client_id if client_properties.get("client.id") else cls.client_id
-        return cls(addresses, found.tls, found.login, client_id, found.timeout_s or cls.timeout_s)
+        return cls(servers_in(servers), found.tls, found.login, found.client_id, found.timeout_s)
 
 
 class UpstreamLink:
@@ -80,7 +67,7 @@ class UpstreamLink:
     """
 
     def __init__(self, settings: UpstreamSettings, known: Callable[[], Iterable[tuple[str, int]]] = lambda: ()) -> None:
-        self.cluster = LiveCluster(settings.servers, settings.timeout_s, settings.of_client, known)
+        self.cluster = LiveCluster(settings.servers, settings.of_client, known)
         self._turn = asyncio.Lock()
 
     async def ask(self, work: Callable[[LiveCluster], Given]) -> Given:

@@ -80,8 +80,8 @@ class ServerClient:
     Raises: RealClusterError: none of them answers.
     """
 
-    def __init__(self, servers: Sequence[tuple[str, int]], settings: ClientSettings, timeout_s: float) -> None:
-        self._servers, self._settings, self._timeout_s = servers, settings, timeout_s
+    def __init__(self, servers: Sequence[tuple[str, int]], settings: ClientSettings) -> None:
+        self._servers, self._settings = servers, settings
         self._clients: dict[str, LiveCluster] = {}
         self.asker = ServerAsker(settings.client_id)
         self.brokers = brokers_in(self._client(self.asker).metadata([]))
@@ -182,7 +182,7 @@ class ServerClient:
     def _client(self, asker: ServerAsker) -> LiveCluster:
         if asker.client_id not in self._clients:
             settings = replace(self._settings, client_id=asker.client_id)
-            self._clients[asker.client_id] = LiveCluster(self._servers, self._timeout_s, settings)
+            self._clients[asker.client_id] = LiveCluster(self._servers, settings)
         return self._clients[asker.client_id]
 
     def _connection(self, broker: int, asker: ServerAsker) -> BrokerConnection:

@@ -17,6 +17,7 @@ from typing import NamedTuple
 from kafka_rack.broker_registration import read_broker
 from kafka_rack.errors import UnreadableRegistrationError
 from mockbroker import MockCluster
+from mockbroker.adapters.client_properties.settings import ClientSettings
 from mockbroker.adapters.real_cluster.connection import BrokerConnection
 from mockbroker.state.settings import PROTOCOL_SETTING
 from mockbroker.testing.clients.process import ClientError, ClientPlan, ClientProcess, ClientResult, arrived, finish
@@ -290,7 +291,7 @@ def racks_seen(address: tuple[str, int]) -> dict[int, str | None] | None:
 
 def metadata_of(address: tuple[str, int], version: int, names: Sequence[str]) -> MetadataResponse | None:
     """A broker's answer to Metadata in one version; None if it does not serve that."""
-    with BrokerConnection(address, ANSWER_WITHIN_S) as connection:
+    with BrokerConnection(address, ClientSettings(timeout_s=ANSWER_WITHIN_S)) as connection:
         if connection.version_for(MetadataRequest, least=version, most=version) is None:
             return None
         request = MetadataRequest(topics=[MetadataRequest.Topic(name=name) for name in names])

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from mockbroker import MockCluster
+from mockbroker.adapters.client_properties.settings import ClientSettings
 from mockbroker.adapters.real_cluster.connection import BrokerConnection
 from mockbroker.adapters.served_cluster import ServedCluster
 from mockbroker.proxy.adapters.server import KafkaProxy
@@ -171,10 +172,10 @@ class Target:
         def asked() -> Any:
             if broker not in self._addresses:
                 host, _, port = self.servers.split(",")[0].rpartition(":")
-                with BrokerConnection((host, int(port)), timeout_s=60) as first:
+                with BrokerConnection((host, int(port)), settings=ClientSettings(timeout_s=60)) as first:
                     brokers = first.ask(MetadataRequest(topics=[]), 8).brokers
                 self._addresses = {one.node_id: (one.host, one.port) for one in brokers}
-            with BrokerConnection(self._addresses[broker], timeout_s=60) as connection:
+            with BrokerConnection(self._addresses[broker], settings=ClientSettings(timeout_s=60)) as connection:
                 return connection.ask(request, version)
 
         return await asyncio.to_thread(asked)

@@ -16,7 +16,6 @@ from kafka_rack.cli.options.command_config import client_settings_in
 from kafka_rack.cli.output.console import Screen, painted
 from mockbroker.adapters.client_properties.settings import ClientSettings
 from mockbroker.adapters.real_cluster.cluster import addresses_of
-from mockbroker.adapters.real_cluster.connection import DEFAULT_TIMEOUT_S
 from mockbroker.testing.certify.certificate import junit_of
 from mockbroker.testing.certify.checks import FAIL, PASS
 from mockbroker.testing.certify.server_checks import certify_server, report_json
@@ -47,7 +46,7 @@ def certify_the_server(arguments: Arguments) -> int:
     )
     clock = RunClock(quiet=arguments.quiet)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    client = ServerClient(addresses_of(arguments.server), settings, settings.timeout_s or DEFAULT_TIMEOUT_S)
+    client = ServerClient(addresses_of(arguments.server), settings)
     try:
         checks = certify_server(client, plan, clock.progress)
     finally:

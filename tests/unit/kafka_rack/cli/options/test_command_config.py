@@ -260,7 +260,7 @@ def test_a_token_in_a_file_is_sent_and_a_refusal_is_acknowledged_as_rfc_7628_has
     path.write_text("a.b.c\n")
     login = login_of("OAUTHBEARER", "OAuthBearerLoginModule", {}, f"file://{path}")
     broker, heard = broker_with("OAUTHBEARER", [b'{"status":"invalid_token"}', b"no"])
-    settings = ClientSettings("SASL_PLAINTEXT", login)
+    settings = ClientSettings(login)
     with (
         scripted_broker(broker) as where,
         pytest.raises(RealClusterError, match="no login as OAUTHBEARER: SASL_AUTHENTICATION_FAILED"),

@@ -10,6 +10,7 @@ import pytest
 import protocol
 from kafka_rack.errors import InputError
 from mockbroker import MockCluster
+from mockbroker.adapters.client_properties.settings import ClientSettings
 from mockbroker.adapters.real_cluster.cluster import LiveCluster, addresses_of
 from mockbroker.adapters.real_cluster.connection import BrokerConnection, RealClusterError, Unreachable
 from protocol.apis.api_versions import ApiVersionsResponse
@@ -147,7 +148,7 @@ def test_a_broker_that_never_answers_is_given_up_after_the_timeout():
     with socket.create_server(("127.0.0.1", 0)) as silent:
         where = f"127.0.0.1:{silent.getsockname()[1]}"
         with pytest.raises(Unreachable, match=r"no answer to ApiVersions within 0\.05 s"):
-            BrokerConnection(address(where), timeout_s=0.05).open()
+            BrokerConnection(address(where), ClientSettings(timeout_s=0.05)).open()
 
 
 def test_a_broker_that_hangs_up_whatever_is_asked_may_want_tls():

@@ -51,6 +51,9 @@ class FakeCluster:
     def ask(self, request, version):
         return self.answers[type(request)]
 
+    def metadata(self, names):
+        return self.answers[MetadataRequest]
+
     def connection_to(self, broker):
         assert (broker.id, broker.host, broker.port) == (1, "h", 1)
         return self.first

@@ -35,7 +35,7 @@ def certified(
 ) -> list[ServerCheck]:
     with MockCluster(brokers, topics={"payments": (2, 3)}, settings=settings, **details) as cluster:
         plan = replace(plan, stop_rack=cluster.stop_rack, start_rack=cluster.start_rack)
-        client = ServerClient(servers_in(cluster.bootstrap_servers), ClientSettings(), 30)
+        client = ServerClient(servers_in(cluster.bootstrap_servers), ClientSettings(timeout_s=30))
         try:
             return certify_server(client, plan, lambda _: None)
         finally:
@@ -240,7 +240,7 @@ FAULTS: list[tuple[str, int, Change, str]] = [
 def test_our_cluster_keeps_every_promise_and_only_its_own_topics_stay():
     with MockCluster(topics={"payments": (2, 3)}, settings=SETTINGS) as cluster:
         plan = replace(PLAN, stop_rack=cluster.stop_rack, start_rack=cluster.start_rack)
-        client = ServerClient(servers_in(cluster.bootstrap_servers), ClientSettings(), 30)
+        client = ServerClient(servers_in(cluster.bootstrap_servers), ClientSettings(timeout_s=30))
         checks = certify_server(client, plan, lambda _: None)
         client.close()
         assert set(verdicts(checks).values()) == {"pass"}, checks
@@ -356,7 +356,7 @@ def test_topics_are_deleted_when_a_check_ends_with_an_exception(monkeypatch):
 
     monkeypatch.setattr(server_checks, "SERVER_CHECKS", (("x", "x", "x", "", interrupted),))
     with MockCluster(settings=SETTINGS) as cluster:
-        client = ServerClient(servers_in(cluster.bootstrap_servers), ClientSettings(), 30)
+        client = ServerClient(servers_in(cluster.bootstrap_servers), ClientSettings(timeout_s=30))
         with pytest.raises(KeyboardInterrupt):
             certify_server(client, PLAN, lambda _: None)
         client.close()
@@ -365,7 +365,7 @@ def test_topics_are_deleted_when_a_check_ends_with_an_exception(monkeypatch):
 
 def test_a_cluster_of_one_rack_is_not_judged():
     with MockCluster(2, racks=["a"]) as cluster:
-        client = ServerClient(servers_in(cluster.bootstrap_servers), ClientSettings(), 30)
+        client = ServerClient(servers_in(cluster.bootstrap_servers), ClientSettings(timeout_s=30))
         with pytest.raises(RealClusterError, match="expected brokers in two or more of the racks, got a"):
             certify_server(client, replace(PLAN, racks=[]), lambda _: None)
         client.close()
