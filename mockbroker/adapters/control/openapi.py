@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from mockbroker.adapters.control.operations import JSON, ControlCall, ControlOperation, operation
-from mockbroker.adapters.control.problems import MEDIA_TYPE
+from mockbroker.adapters.control.problems import MEDIA_TYPE, Problem
 from mockbroker.core.faults.fault import json_schemas
 
 REF = "#/components/schemas/{name}"
@@ -35,7 +35,7 @@ async def description(_: ControlCall) -> Any:
 def openapi() -> dict[str, Any]:
     """The whole document."""
     typed = [shape for one in operation.table.values() for shape in (*answers_of(one), one.body) if shape is not None]
-    unique = list({repr(shape): shape for shape in typed}.values())
+    unique = list({repr(shape): shape for shape in [*typed, Problem]}.values())
     schemas, components = msgspec.json.schema_components(unique, ref_template=REF)
     by_type = {repr(shape): schema for shape, schema in zip(unique, schemas, strict=True)}
     paths: dict[str, dict[str, Any]] = {}
@@ -52,23 +52,8 @@ def openapi() -> dict[str, Any]:
         "servers": [{"url": "/"}],
         "tags": [{"name": tag} for tag in dict.fromkeys(one.tag for one in operation.table.values())],
         "paths": paths,
-        "components": {"schemas": {**dict(sorted({**components, **json_schemas(REF)}.items())), "Problem": PROBLEM}},
+        "components": {"schemas": dict(sorted({**components, **json_schemas(REF)}.items()))},
     }
-
-
-PROBLEM: dict[str, Any] = {
-    "title": "Problem",
-    "description": "What went wrong, as RFC 9457 has it.",
-    "type": "object",
-    "properties": {
-        "type": {"type": "string", "format": "uri-reference"},
-        "title": {"type": "string"},
-        "status": {"type": "integer"},
-        "detail": {"type": "string", "description": "What was met and what would be right, in one line."},
-        "field": {"type": "string", "description": "The path of the invalid value."},
-    },
-    "required": ["type", "title", "status", "detail"],
-}
 
 
 def answers_of(one: ControlOperation) -> tuple[Any, ...]:

@@ -21,6 +21,22 @@ NO_TYPE = "about:blank"  # RFC 9457, 4.2.1: the title is the status's own words
 ASSERTION_FAILED = "urn:kafka-rack:assertion-failed"
 
 
+class Problem(msgspec.Struct, omit_defaults=True):
+    """What went wrong, as RFC 9457 has it: ``detail`` has what was met and what would be right, in one line.
+
+    ``field`` is the path of the invalid value, ``error_code`` Kafka's name of the error, and ``claim`` that of an
+    assertion that does not hold.
+    """
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    field: str | msgspec.UnsetType = msgspec.UNSET
+    error_code: str | msgspec.UnsetType = msgspec.UNSET
+    claim: str | msgspec.UnsetType = msgspec.UNSET
+
+
 class ControlProblem(Exception):
     """A request that is not carried out.
 
@@ -49,13 +65,7 @@ class ControlProblem(Exception):
 
     def to_response(self) -> Response:
         """The problem as it is sent."""
-        shown = {
-            "type": self.kind,
-            "title": self.title,
-            "status": int(self.status),
-            "detail": self.detail,
-            **self.members,
-        }
+        shown = Problem(self.kind, self.title, int(self.status), self.detail, **self.members)
         body = msgspec.json.encode(shown) + b"\n"
         return Response(
             body, int(self.status), {"content-type": MEDIA_TYPE, "cache-control": "no-store", **self.headers}

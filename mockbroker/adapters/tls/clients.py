@@ -26,86 +26,17 @@ PLAIN_BYTES_ALERT = bytes.fromhex("15 0303 0002 0250")
 log = logging.getLogger("mockbroker")
 
 
-class PlainBytesError(Exception):
-    """The other side does not speak TLS."""
-
-
-class TlsStream:
-    """The server's end of a connection.
-
-    Bytes to send, of the handshake too, wait for ``take_outgoing``. Methods raise ssl.SSLError if the other side breaks
-    TLS's rules or is refused; the bytes to send then have an alert. ``is_open`` once the handshake is over,
-    ``is_ended`` once the other side has ended its stream.
-    """
-
-    __slots__ = ("is_ended", "is_open", "_incoming", "_is_begun", "_outgoing", "_tls")
-
-    def __init__(self, context: ssl.SSLContext) -> None:
-        self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
-        self._tls = context.wrap_bio(self._incoming, self._outgoing, server_side=True)
-        self._is_begun = False
-        self.is_open = self.is_ended = False
-
-    def take_in(self, data: bytes) -> bytes:
-        """Decrypt received bytes; returns nothing before the handshake is over.
-
-        Raises: PlainBytesError: the first byte is not one of TLS.
-        """
-        if not self._is_begun:
-            if data[0] != HANDSHAKE_RECORD:
-                raise PlainBytesError
-            self._is_begun = True
-        self._incoming.write(data)
-        if not self.is_open:
-            try:
-                self._tls.do_handshake()
-            except ssl.SSLWantReadError:
-                return b""
-            self.is_open = True
-        return self._opened()
-
-    @property
-    def certificate(self) -> bytes | None:
-        """The certificate that the other side has shown, in DER."""
-        return self._tls.getpeercert(binary_form=True)
-
-    def seal(self, data: bytes) -> bytes:
-        """The bytes to send so that this arrives."""
-        self._tls.write(data)
-        return self._outgoing.read()
-
-    def end(self) -> bytes:
-        """The bytes to send at the end, which show that nothing was cut off."""
-        with suppress(ssl.SSLError):
-            self._tls.unwrap()
-        return self._outgoing.read()
-
-    def take_outgoing(self) -> bytes:
-        """The bytes that TLS itself has to send."""
-        return self._outgoing.read()
-
-    def _opened(self) -> bytes:
-        pieces = []
-        try:
-            while piece := self._tls.read(READ_BYTES):
-                pieces.append(piece)
-            self.is_ended = True
-        except ssl.SSLWantReadError:
-            pass
-        except ssl.SSLZeroReturnError:
-            self.is_ended = True
-        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
-
-
 class TlsClientProtocol(ClientProtocol):
-    """One client's socket with TLS over it."""
+    """One client's socket with TLS over it: bytes to send, of the handshake too, come out of ``_outgoing``."""
 
-    __slots__ = ("_handshake_end", "_stream", "_tls")
+    __slots__ = ("_handshake_end", "_incoming", "_is_begun", "_outgoing", "_settings", "_tls")
 
     def __init__(self, node: Node, listener: Listener, tls: TlsListener) -> None:
         super().__init__(node, listener)
-        self._tls = tls
-        self._stream = TlsStream(tls.context)
+        self._settings = tls.settings
+        self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self._tls = tls.context.wrap_bio(self._incoming, self._outgoing, server_side=True)
+        self._is_begun = False
         self._handshake_end: asyncio.TimerHandle | None = None
 
     def take(self) -> None:
@@ -118,9 +49,7 @@ class TlsClientProtocol(ClientProtocol):
             return
         if self.state is LEAVING:
             return  # read and dropped, so that the client reads the alert
-        try:
-            opened = self._stream.take_in(data)
-        except PlainBytesError:
+        if not self._is_begun and data[0] != HANDSHAKE_RECORD:
             log.warning(
                 "broker %d: %s does not speak TLS, which listener %s expects: its security.protocol should be %s",
                 self.node.broker.id,
@@ -130,22 +59,49 @@ class TlsClientProtocol(ClientProtocol):
             )
             self._turn_away(PLAIN_BYTES_ALERT)
             return
+        self._is_begun = True
+        self._incoming.write(data)
+        try:
+            if self.state is HANDSHAKE:
+                self._tls.do_handshake()
+            opened, is_ended = self._decrypted()
+        except ssl.SSLWantReadError:  # the handshake goes on
+            self._write_outgoing()
+            return
         except ssl.SSLError as error:
             self._failed(reason_of(error))
             return
-        outgoing = self._stream.take_outgoing()
-        if outgoing:
-            self.transport.write(outgoing)
-        if self.state is HANDSHAKE and self._stream.is_open and not self._begin_as_client():
+        self._write_outgoing()
+        if self.state is HANDSHAKE and not self._begin_as_client():
             return
         if opened:
             super().data_received(opened)
-        if self._stream.is_ended:
+        if is_ended:
             self.close(linger=False)  # it waits to hear that the end has come
+
+    def _decrypted(self) -> tuple[bytes, bool]:
+        """What has arrived, and True if the other side has ended its stream."""
+        pieces = []
+        try:
+            while piece := self._tls.read(READ_BYTES):
+                pieces.append(piece)
+        except ssl.SSLWantReadError:
+            return b"".join(pieces), False
+        except ssl.SSLZeroReturnError:
+            pass
+        return b"".join(pieces), True
+
+    def _write_outgoing(self) -> None:
+        """Write what TLS itself has to send."""
+        outgoing = self._outgoing.read()
+        if outgoing:
+            self.transport.write(outgoing)
 
     def close(self, *, linger: bool) -> None:
         if not self.transport.is_closing():
-            self.transport.write(self._stream.end())
+            with suppress(ssl.SSLError):  # so that the other side sees that nothing was cut off
+                self._tls.unwrap()
+            self.transport.write(self._outgoing.read())
         super().close(linger=linger)
 
     def connection_lost(self, error: Exception | None) -> None:
@@ -160,10 +116,10 @@ class TlsClientProtocol(ClientProtocol):
         """The handshake is over: accept requests, unless the client has no principal."""
         self._stop_timer()
         self.node.handshakes.pop(self, None)
-        certificate, principal = self._stream.certificate, None
+        certificate, principal = self._tls.getpeercert(binary_form=True), None
         if certificate is not None and self.listener.protocol == SSL:  # elsewhere a login names the principal
             try:
-                principal = "User:" + self._tls.settings.mapping.name(subject_of(certificate))
+                principal = "User:" + self._settings.mapping.name(subject_of(certificate))
             except ValueError as error:  # no rule applies to the name, or it cannot be read
                 self._failed(str(error))
                 return False
@@ -175,7 +131,7 @@ class TlsClientProtocol(ClientProtocol):
         self._warn(f"TLS: {reason}")
         if self.state is not HANDSHAKE:
             self.connection.stopped()
-        self._turn_away(self._stream.take_outgoing())
+        self._turn_away(self._outgoing.read())
 
     def _warn(self, reason: str) -> None:
         where = (self.node.broker.id, self.address, self.listener.name)
@@ -199,4 +155,5 @@ class TlsClientProtocol(ClientProtocol):
         self.transport.abort()
 
     def _write(self, data: bytes) -> None:
-        self.transport.write(self._stream.seal(data))
+        self._tls.write(data)
+        self.transport.write(self._outgoing.read())
