@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
+from itertools import count
 from random import Random
 from typing import TYPE_CHECKING, Protocol
 
@@ -40,7 +41,8 @@ class Runtime:
         rng: for what handlers draw.
         engine: what takes the calls, one that has them answered here unless given.
 
-    ``capture`` and ``channels`` are there while the cluster runs, as far as it has any.
+    ``capture`` and ``channels`` are there while the cluster runs, as far as it has any; ``connection_numbers`` are
+    those that no connection has had.
     """
 
     def __init__(self, state: Cluster, rng: Random, engine: Engine | None = None) -> None:
@@ -51,7 +53,7 @@ class Runtime:
         self._timer: asyncio.TimerHandle | None = None
         self._timer_ms = 0
         self._planned: asyncio.Handle | None = None
-        self._connections = 0
+        self.connection_numbers = count(1)
         self._epoch_ms = int(time.time() * 1000) - int(time.monotonic() * 1000)
 
     def now_ms(self) -> int:
@@ -73,7 +75,8 @@ class Runtime:
         if self._planned is not None:
             self._planned.cancel()
             self._planned = None
-        self.send_updates()
+        if self.channels is not None:
+            self.channels.send()
         deadline = self.engine.next_deadline_ms()
         if deadline is None or (self._timer is not None and self._timer_ms <= deadline):
             return
@@ -83,21 +86,11 @@ class Runtime:
         delay_ms = max(0, deadline - self.now_ms())
         self._timer = asyncio.get_running_loop().call_later(delay_ms / 1000, self._on_timer)
 
-    def send_updates(self) -> None:
-        """In ZooKeeper mode send brokers what has changed."""
-        if self.channels is not None:
-            self.channels.send()
-
     async def metadata_propagated(self) -> None:
         """Wait until brokers have what has changed."""
         if self.channels is not None:
             self.channels.send()
             await self.channels.until_idle()
-
-    def next_connection_number(self) -> int:
-        """A number that no connection has had."""
-        self._connections += 1
-        return self._connections
 
     def look_after(self) -> None:
         """End the connections that are idle or late for too long, now and from now on."""

@@ -221,7 +221,22 @@ class MockCluster(ServedCluster):
         >>> asyncio.run(main())
         ['orders', 'payments'] ['orders']
         """
-        return self._forked(self.engine.origin())
+        fork = MockCluster.of(
+            self._options.for_fork(
+                brokers=[with_free_ports(broker) for broker in self.state.brokers.values()],
+                settings=self.state.settings,
+                users=self.state.security.users,
+                seed=self._seed,
+            )
+        )
+        fork._tls = self._tls
+        if self.journal.history is not None:
+            fork.journal.watch_history()
+        fork._origin = self.engine.origin()
+        fork._begin_with(fork._origin)
+        fork._parent = self
+        self._forks[fork] = None
+        return fork
 
     async def reset(self) -> None:
         """Restore the cluster's state at its start: topics with their records, groups, all brokers up.
@@ -251,25 +266,6 @@ class MockCluster(ServedCluster):
         self.traffic.clear()
         await self._tell_brokers()
         self._runtime.settle()
-
-    def _forked(self, origin: Origin) -> MockCluster:
-        """A cluster that starts from this one's state, and ends with it."""
-        fork = MockCluster.of(
-            self._options.for_fork(
-                brokers=[with_free_ports(broker) for broker in self.state.brokers.values()],
-                settings=self.state.settings,
-                users=self.state.security.users,
-                seed=self._seed,
-            )
-        )
-        fork._tls = self._tls
-        if self.journal.history is not None:
-            fork.journal.watch_history()
-        fork._begin_with(origin)
-        fork._origin = origin
-        fork._parent = self
-        self._forks[fork] = None
-        return fork
 
     def _begin_with(self, origin: Origin) -> None:
         self.engine.begin_with(origin, self.now_ms())

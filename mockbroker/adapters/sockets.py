@@ -250,7 +250,7 @@ class ClientProtocol(asyncio.BaseProtocol):
     def _begin(self, principal: str | None = None) -> None:
         """Begin to take requests; ``principal`` is who a certificate says that the client is."""
         self.state = OPEN
-        number = self.cluster.next_connection_number()
+        number = next(self.cluster.connection_numbers)
         engine = self.cluster.engine
         session = engine.session(
             self.node.broker,

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -120,8 +121,6 @@ class Operations:
         """Declare what a function does: ``@operation("POST", "/brokers/{id}/stop", "Stop a broker", ...)``."""
 
         def declare(handler: Handler) -> Handler:
-            known = self.table.get((method, path))
-            assert known is None or known.handler.__qualname__ == handler.__qualname__, (method, path)
             self.table[method, path] = ControlOperation(method, path, handler, summary, **details)
             return handler
 
@@ -180,7 +179,5 @@ def as_response(answered: Any, status: int) -> Response:
     """The result of an operation as a response: bytes are JSON already."""
     if isinstance(answered, Response):
         return answered
-    import msgspec
-
     body = answered if isinstance(answered, bytes) else msgspec.json.encode(answered)
     return Response(body + b"\n", status, {"content-type": JSON, "cache-control": "no-store"})

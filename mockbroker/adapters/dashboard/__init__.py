@@ -29,10 +29,8 @@ HEADERS = {
     ),
     "cache-control": "no-cache",
     "cross-origin-opener-policy": "same-origin",
-    "referrer-policy": "no-referrer",
-    "x-content-type-options": "nosniff",
 }
-"""Headers of each file."""
+"""Headers of each file, beside those of every answer."""
 
 
 class StaticFile(NamedTuple):
