@@ -77,20 +77,16 @@ async def groups(call: ControlCall) -> Any:
 async def group(call: ControlCall) -> Any:
     """Its members, their assignments, its offsets. Refused on a proxy."""
     call.must_be_ours(OF_REAL_GROUPS)
-    return group_of(call.state, known_group(call))
+    return group_of(call.state, known("group", call.names["group"], group_ids(call.state)))
 
 
-def known_group(call: ControlCall) -> str:
-    """The id of the group that the path names. Raises ControlProblem: 404."""
-    there = [one.id for one in call.state.groups.select()] if call.state.has_groups else []
-    return known("group", call.names["group"], there)
+def group_ids(state: Cluster) -> list[str]:
+    return [one.id for one in state.groups.select()] if state.has_groups else []
 
 
 def groups_of(state: Cluster) -> list[GroupView]:
     """Every group."""
-    if not state.has_groups:
-        return []
-    return [group_of(state, one.id) for one in state.groups.select()]
+    return [group_of(state, group_id) for group_id in group_ids(state)]
 
 
 def group_of(state: Cluster, group_id: str) -> GroupView:

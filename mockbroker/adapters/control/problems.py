@@ -17,18 +17,17 @@ MEDIA_TYPE = "application/problem+json"
 NOT_FOUND = frozenset({"UNKNOWN_TOPIC_OR_PARTITION", "GROUP_ID_NOT_FOUND"})
 INVALID = "INVALID_"
 """The beginning of the names of Kafka's errors for what never can be."""
-NO_TYPE = "about:blank"  # RFC 9457, 4.2.1: the title is the status's own words
 ASSERTION_FAILED = "urn:kafka-rack:assertion-failed"
 
 
-class Problem(msgspec.Struct, omit_defaults=True):
+class Problem(msgspec.Struct, kw_only=True):
     """What went wrong, as RFC 9457 has it: ``detail`` has what was met and what would be right, in one line.
 
-    ``field`` is the path of the invalid value, ``error_code`` Kafka's name of the error, and ``claim`` that of an
-    assertion that does not hold.
+    ``type`` is a URI for programs, ``about:blank`` where the status says all. ``field`` is the path of the invalid
+    value, ``error_code`` Kafka's name of the error, and ``claim`` that of an assertion that does not hold.
     """
 
-    type: str
+    type: str = "about:blank"
     title: str
     status: int
     detail: str
@@ -43,33 +42,21 @@ class ControlProblem(Exception):
     Args:
         status: its HTTP status.
         detail: what was met and what would be right, in one line.
-        kind: a URI for programs to tell it by; ``about:blank`` where the status says all.
         headers: what else the answer carries, as ``Allow``.
         members: what else the problem carries, as the ``field`` of a body.
     """
 
     def __init__(
-        self,
-        status: HTTPStatus,
-        detail: str,
-        *,
-        kind: str = NO_TYPE,
-        title: str | None = None,
-        headers: Mapping[str, str] | None = None,
-        **members: Any,
+        self, status: HTTPStatus, detail: str, *, headers: Mapping[str, str] | None = None, **members: str
     ) -> None:
         super().__init__(status, detail)
-        self.status, self.detail, self.kind, self.headers = status, detail, kind, dict(headers or {})
-        self.title = title or status.phrase
-        self.members = members
+        self.status = status
+        self._shown = Problem(status=int(status), detail=detail, **{"title": status.phrase, **members})
+        self._headers = {"content-type": MEDIA_TYPE, "cache-control": "no-store", **(headers or {})}
 
     def to_response(self) -> Response:
         """The problem as it is sent."""
-        shown = Problem(self.kind, self.title, int(self.status), self.detail, **self.members)
-        body = msgspec.json.encode(shown) + b"\n"
-        return Response(
-            body, int(self.status), {"content-type": MEDIA_TYPE, "cache-control": "no-store", **self.headers}
-        )
+        return Response(msgspec.json.encode(self._shown) + b"\n", int(self.status), self._headers)
 
 
 def not_found(detail: str) -> ControlProblem:

@@ -136,7 +136,7 @@ async def check_assertion(call: ControlCall) -> Any:
         check(name, arguments, call.cluster.journal)
     except AssertionError as error:
         raise ControlProblem(
-            HTTPStatus.EXPECTATION_FAILED, str(error), kind=ASSERTION_FAILED, title="Assertion failed", claim=name
+            HTTPStatus.EXPECTATION_FAILED, str(error), type=ASSERTION_FAILED, title="Assertion failed", claim=name
         ) from None
     return AssertionHolds(True)
 
