@@ -90,15 +90,14 @@ class BlockingCluster(StateCommands, Generic[Served_co]):
     the cluster has ended. ``journal`` and ``run`` still work then.
     """
 
-    def __init__(self, cluster: Served_co, thread: LoopThread | None = None, *, is_started: bool = False) -> None:
+    def __init__(self, cluster: Served_co, thread: LoopThread | None = None) -> None:
         self._cluster = cluster
         self._owns_thread = thread is None
         self._is_closed = False
         self._thread = LoopThread() if thread is None else thread
         cluster._run_by(lambda work: work() if self._thread.is_current() else self._in_its_thread(work))
         try:
-            if not is_started:
-                self._thread.wait_for(cluster.start())
+            self._thread.wait_for(cluster.start())
         except BaseException:  # of the start, or Ctrl-C while waiting for it
             self.close()
             raise
@@ -204,6 +203,8 @@ class BlockingCluster(StateCommands, Generic[Served_co]):
 class BlockingMockCluster(BlockingCluster["MockCluster"]):
     """The cluster of ``with MockCluster(...) as cluster:``: its commands, for any thread but its own."""
 
+    _cluster: MockCluster
+
     # forks
 
     def fork(self) -> BlockingMockCluster:
@@ -212,13 +213,7 @@ class BlockingMockCluster(BlockingCluster["MockCluster"]):
         It runs in the same thread on free ports, with all brokers up, an empty journal and no faults; groups have
         their offsets but no members. ``close`` or ``with`` ends it; it ends with this one, if not before.
         """
-
-        async def forked() -> MockCluster:
-            fork = self._cluster.fork()
-            await fork.start()
-            return fork
-
-        return BlockingMockCluster(self._wait_for(forked()), self._thread, is_started=True)
+        return BlockingMockCluster(self.run(lambda cluster: cluster.fork()), self._thread)
 
     # what a test asks
 

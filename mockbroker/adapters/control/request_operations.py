@@ -104,7 +104,6 @@ def last_matching(journal: Journal, wanted: JournalFilters, limit: int) -> list[
 @operation("POST", "/requests/count", "Count calls", tag="requests", body=FilterBody, answer=CountView)
 async def count_requests(call: ControlCall) -> Any:
     """With the filters of `GET /requests` as members of an object: values or lists of them."""
-    JournalFilters.of(call.body)  # refuses names that are no filters
     return CountView(call.cluster.journal.count(**call.body))
 
 
