@@ -190,8 +190,6 @@ class Capture:
 class Tap:
     """Notes the frames of one connection, and stores its requests that may still be answered."""
 
-    __slots__ = ("broker", "client", "listener", "number", "opened", "_asked", "_asked_bytes", "_capture")
-
     def __init__(self, capture: Capture, number: int, broker: int, listener: str, client: str, opened: int) -> None:
         self.number, self.broker, self.listener, self.client, self.opened = number, broker, listener, client, opened
         self._capture = capture

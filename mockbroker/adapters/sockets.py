@@ -202,21 +202,6 @@ QUEUED, HANDSHAKE, OPEN, ENDING, LEAVING = SocketState  # Python 3.11 takes a wh
 class ClientProtocol(asyncio.BaseProtocol):
     """One client's socket, in front of its ``Connection``."""
 
-    __slots__ = (
-        "address",
-        "cluster",
-        "connection",
-        "listener",
-        "node",
-        "state",
-        "transport",
-        "_early",
-        "_is_unwritten",
-        "_reads",
-        "_runs_soon",
-        "_tap",
-    )
-
     def __init__(self, node: Node, listener: Listener) -> None:
         self.node, self.cluster, self.listener = node, node.cluster, listener
         self.state = QUEUED

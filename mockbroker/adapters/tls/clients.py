@@ -29,8 +29,6 @@ log = logging.getLogger("mockbroker")
 class TlsClientProtocol(ClientProtocol):
     """One client's socket with TLS over it: bytes to send, of the handshake too, come out of ``_outgoing``."""
 
-    __slots__ = ("_handshake_end", "_incoming", "_is_begun", "_outgoing", "_settings", "_tls")
-
     def __init__(self, node: Node, listener: Listener, tls: TlsListener) -> None:
         super().__init__(node, listener)
         self._settings = tls.settings

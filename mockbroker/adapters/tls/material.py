@@ -29,8 +29,6 @@ class TlsMaterial:
         folder: an authority in it is used again, so that clients still trust it.
     """
 
-    __slots__ = ("authority", "server", "_clients")
-
     def __init__(self, brokers: Iterable[Broker], folder: Path | None = None) -> None:
         self.authority = authority_in(folder)
         self.server = self.authority.server(hosts_of(brokers))
