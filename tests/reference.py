@@ -153,7 +153,7 @@ def operation_part(method: str, path: str, details: Mapping[str, Any]) -> str:
             kinds = [type_of(content["schema"]) for content in contents if "schema" in content]
             items.append(f"- {status}: {' or '.join(kinds) or answer['description']}")
     bad = [status for status in details["responses"] if int(status) >= 400]
-    items.append(f"- {', '.join(bad)}: {type_of({'$ref': 'Problem'})}")
+    items.append(f"- {', '.join(bad)}: {type_of({'$ref': 'ProblemDetails'})}")
     return "\n".join([f"### `{method.upper()} {path}`", what, "", *items])
 
 

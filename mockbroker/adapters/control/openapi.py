@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from mockbroker.adapters.control.operations import JSON, ControlCall, ControlOperation, operation
-from mockbroker.adapters.control.problems import MEDIA_TYPE, Problem
+from mockbroker.adapters.control.problems import MEDIA_TYPE, ProblemDetails
 from mockbroker.core.faults.fault import json_schemas
 
 REF = "#/components/schemas/{name}"
@@ -35,7 +35,7 @@ async def description(_: ControlCall) -> Any:
 def openapi() -> dict[str, Any]:
     """The whole document."""
     typed = [shape for one in operation.table.values() for shape in (*answers_of(one), one.body) if shape is not None]
-    unique = list({repr(shape): shape for shape in [*typed, Problem]}.values())
+    unique = list({repr(shape): shape for shape in [*typed, ProblemDetails]}.values())
     schemas, components = msgspec.json.schema_components(unique, ref_template=REF)
     by_type = {repr(shape): schema for shape, schema in zip(unique, schemas, strict=True)}
     paths: dict[str, dict[str, Any]] = {}
@@ -94,6 +94,6 @@ def described(one: ControlOperation, schemas: dict[str, Any]) -> dict[str, Any]:
     for status in sorted(statuses):
         found["responses"][str(status)] = {
             "description": HTTPStatus(status).phrase,
-            "content": {MEDIA_TYPE: {"schema": {"$ref": REF.format(name="Problem")}}},
+            "content": {MEDIA_TYPE: {"schema": {"$ref": REF.format(name="ProblemDetails")}}},
         }
     return found

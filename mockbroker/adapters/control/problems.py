@@ -20,8 +20,8 @@ INVALID = "INVALID_"
 ASSERTION_FAILED = "urn:kafka-rack:assertion-failed"
 
 
-class Problem(msgspec.Struct, kw_only=True):
-    """What went wrong, as RFC 9457 has it: ``detail`` has what was met and what would be right, in one line.
+class ProblemDetails(msgspec.Struct, kw_only=True):
+    """The details of a problem, as RFC 9457 has them: ``detail`` has what was met and what would be right, in one line.
 
     ``type`` is a URI for programs, ``about:blank`` where the status says all. ``field`` is the path of the invalid
     value, ``error_code`` Kafka's name of the error, and ``claim`` that of an assertion that does not hold.
@@ -51,7 +51,7 @@ class ControlProblem(Exception):
     ) -> None:
         super().__init__(status, detail)
         self.status = status
-        self._shown = Problem(status=int(status), detail=detail, **{"title": status.phrase, **members})
+        self._shown = ProblemDetails(status=int(status), detail=detail, **{"title": status.phrase, **members})
         self._headers = {"content-type": MEDIA_TYPE, "cache-control": "no-store", **(headers or {})}
 
     def to_response(self) -> Response:

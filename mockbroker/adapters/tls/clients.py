@@ -78,7 +78,7 @@ class TlsClientProtocol(ClientProtocol):
             self.close(linger=False)  # it waits to hear that the end has come
 
     def _decrypted(self) -> tuple[bytes, bool]:
-        """What has arrived, and True if the other side has ended its stream."""
+        """The bytes that have arrived, and True if the other side has ended its stream."""
         pieces = []
         try:
             while piece := self._tls.read(READ_BYTES):
