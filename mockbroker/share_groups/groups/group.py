@@ -5,13 +5,14 @@ Source: ShareGroup, ShareGroupMember, Apache Kafka 4.4.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from mockbroker.groups.modern.group import ModernGroup, RecordTypes
 from mockbroker.groups.modern.members import MemberState, ModernMember, Partitions, grouped, messages_of, parts_of
 from mockbroker.share_groups.share_states import NO_OFFSET, SharePartitionKey, share_coordinator
+from mockbroker.state.errors import ApiError
 from protocol.embedded import share_group_log
 from protocol.embedded.share_group_log import ShareGroupStatePartitionMetadataValue
 
@@ -59,6 +60,37 @@ class ShareGroup(ModernGroup[ShareMember]):
             for topic_id, numbers in sorted(grouped(initialized).items())
         ]
         self.write([self.record("StatePartitionMetadata", kind(initialized_topics=topics))])
+
+    def begin_subscribed(self) -> None:
+        """Initialize the share partitions of all subscribed topics that are not initialized yet.
+
+        Partitions added to a known topic start at offset 0, others where the group's configs say.
+        Source: GroupMetadataManager.maybeCreateInitializeShareGroupStateRequest, Apache Kafka 4.4.
+        """
+        topics, known = self.groups.topics.by_name, grouped(self.initialized or ())
+        offsets = {
+            (topic.id, index): 0 if topic.id in known else NO_OFFSET
+            for name in self.topics_read_by(self.members.values())
+            if (topic := topics.get(name)) is not None
+            for index in range(len(topic.partitions))
+            if index not in known.get(topic.id, ())
+        }
+        if offsets:
+            self.begin(offsets)
+
+    def begin(self, offsets: Mapping[tuple[bytes, int], int]) -> dict[tuple[bytes, int], ApiError]:
+        """Let the share coordinator initialize partitions, by topic id and number, at these start offsets.
+
+        Returns: the errors by partition, which leave none initialized.
+        """
+        errors: dict[tuple[bytes, int], ApiError] = {}
+        for one, offset in sorted(offsets.items()):
+            try:
+                share_coordinator(self.groups.cluster).initialize(SharePartitionKey(self.id, *one), self.epoch, offset)
+            except ApiError as error:
+                errors[one] = error
+        self.write_initialized((self.initialized or frozenset()).union(offsets if not errors else ()))
+        return errors
 
     def forget_topics(self, topic_ids: Collection[bytes]) -> None:
         """Remove topics from the group."""

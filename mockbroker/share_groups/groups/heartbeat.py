@@ -36,14 +36,14 @@ def check_heartbeat(request: ShareGroupHeartbeatRequest) -> None:
 
 def take_heartbeat(
     groups: Groups, request: ShareGroupHeartbeatRequest, sender: Sender, now_ms: int
-) -> tuple[ShareGroupHeartbeatResponse, ShareGroup]:
-    """Handle a heartbeat; returns the response and the updated group.
+) -> ShareGroupHeartbeatResponse:
+    """Handle a heartbeat; the share partitions of subscribed topics are initialized after it.
 
     Raises ApiError: GROUP_ID_NOT_FOUND, GROUP_MAX_SIZE_REACHED, UNKNOWN_MEMBER_ID, FENCED_MEMBER_EPOCH.
     """
     if request.member_epoch == LEAVE_EPOCH:
-        group = leave(groups, ShareGroup, request, now_ms)
-        return ShareGroupHeartbeatResponse(member_id=request.member_id, member_epoch=request.member_epoch), group
+        leave(groups, ShareGroup, request, now_ms)
+        return ShareGroupHeartbeatResponse(member_id=request.member_id, member_epoch=request.member_epoch)
     joins = request.member_epoch == JOIN_EPOCH
     group = groups.find_or_make(ShareGroup, request.group_id, create=joins)
     group.check_capacity(request.member_id)
@@ -58,6 +58,7 @@ def take_heartbeat(
     epoch = group.next_epoch(members.values(), update.records, has_changed=has_changed)
     member = update.reconciled(member, *update.assign(epoch, member), has_changed=epoch != group.epoch)
     update.write(member)
+    group.begin_subscribed()
     response = ShareGroupHeartbeatResponse(
         member_id=member.id,
         member_epoch=member.epoch,
@@ -65,7 +66,7 @@ def take_heartbeat(
     )
     if joins or request.subscribed_topic_names is not None or member.assigned != before.assigned:
         response.assignment = Assignment(topic_partitions=messages_of(Assignment.TopicPartitions, member.assigned))
-    return response, group
+    return response
 
 
 def has_unassigned(group: ShareGroup) -> bool:

@@ -15,9 +15,7 @@ from mockbroker.handlers.find_coordinator import sender_of
 from mockbroker.handlers.modern_groups import OF_DESCRIBE, answered_heartbeat, described_groups, described_partitions
 from mockbroker.share_groups.groups.group import ShareGroup, ShareMember
 from mockbroker.share_groups.groups.heartbeat import check_heartbeat, take_heartbeat
-from mockbroker.share_groups.groups.partitions import begin_subscribed
 from mockbroker.share_groups.handlers.share_acknowledgements import check_enabled, check_member
-from mockbroker.share_groups.share_states import share_of
 from protocol.apis.share_group import (
     ShareGroupDescribeRequest,
     ShareGroupDescribeResponse,
@@ -42,10 +40,7 @@ def share_group_heartbeat(call: Call, request: ShareGroupHeartbeatRequest) -> Sh
     check_member(request.group_id, request.member_id)
 
     def take() -> ShareGroupHeartbeatResponse:
-        response, group = take_heartbeat(call.cluster.groups, request, sender_of(call), call.now_ms)
-        if group.members:
-            begin_subscribed(group, share_of(call.cluster))
-        return response
+        return take_heartbeat(call.cluster.groups, request, sender_of(call), call.now_ms)
 
     return answered_heartbeat(call, request, ShareGroupHeartbeatResponse, lambda: check_heartbeat(request), take)
 

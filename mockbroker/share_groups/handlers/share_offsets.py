@@ -16,7 +16,6 @@ from mockbroker.call import Call
 from mockbroker.groups.modern.members import grouped
 from mockbroker.handlers.find_coordinator import check_coordinator, check_group
 from mockbroker.share_groups.groups.group import ShareGroup
-from mockbroker.share_groups.groups.partitions import begin
 from mockbroker.share_groups.handlers.share_acknowledgements import check_enabled
 from mockbroker.share_groups.share_states import NO_OFFSET, NOT_HOSTED, SharePartitionKey, share_coordinator, share_of
 from mockbroker.state.errors import ApiError
@@ -100,26 +99,26 @@ def alter_offsets(call: Call, request: AlterShareGroupOffsetsRequest) -> AlterSh
     group.delete()  # raises if the group has members
     unknown: list[AlteredTopic] = []
     altered: dict[bytes, AlteredTopic] = {}
-    offsets: dict[bytes, dict[int, int]] = {}
+    offsets: dict[tuple[bytes, int], int] = {}
     for requested in request.topics:
         topic = call.cluster.topics.get(requested.topic_name)
         if topic is not None and topic.id in altered:
             continue  # the first entry of a repeated topic counts
         entry = AlteredTopic(topic_name=requested.topic_name)
-        start_offsets = {one.partition_index: one.start_offset for one in requested.partitions}
         for one in requested.partitions:
             result = AlteredTopic.Partition(partition_index=one.partition_index)
             entry.partitions.append(result)
             if topic is None or one.partition_index >= len(topic.partitions):
                 result.error_code, result.error_message = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, NOT_HOSTED
-                start_offsets.pop(one.partition_index, None)
+            else:
+                offsets[topic.id, one.partition_index] = one.start_offset
         if topic is None:
             unknown.append(entry)
-            continue
-        entry.topic_id, altered[topic.id], offsets[topic.id] = topic.id, entry, start_offsets
+        else:
+            entry.topic_id, altered[topic.id] = topic.id, entry
     if altered:
         groups.register(group)
-        errors = begin(group, share_of(call.cluster), offsets)
+        errors = group.begin(offsets)
         for topic_id, entry in altered.items():
             for result in entry.partitions:
                 failed = errors.get((topic_id, result.partition_index))
