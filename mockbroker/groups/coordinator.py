@@ -3,23 +3,27 @@
 A group is built from the records in its shard whenever another broker becomes its coordinator. Every command takes
 plain values and the time, and raises ApiError for a caller's error.
 
-Source: GroupCoordinatorService, GroupMetadataManager and OffsetMetadataManager, Apache Kafka 4.4.
+Kafka checks for old offsets every ``offsets.retention.check.interval.ms``; so does this module, and when the wall clock
+has jumped.
+
+Source: GroupCoordinatorService, GroupCoordinatorShard.cleanupGroupMetadata, GroupMetadataManager and
+OffsetMetadataManager, Apache Kafka 4.4.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from random import Random
-from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from mockbroker.groups.classic.group import ClassicGroup
 from mockbroker.groups.classic.members import PendingJoin, PendingSync, refused_join
 from mockbroker.groups.classic.states import ClassicGroupState
-from mockbroker.groups.expiry import expire
+from mockbroker.groups.consumer.classic_members import ClassicMembers
+from mockbroker.groups.consumer.group import ConsumerGroup
 from mockbroker.groups.kind import GROUP_CLASSES, Sender, check_group_id
 from mockbroker.groups.modern.group import ModernGroup
-from mockbroker.groups.modern.rules import GroupRules, rules_of
+from mockbroker.groups.modern.rules import rules_of
 from mockbroker.groups.modern.topics import GroupTopics
 from mockbroker.groups.offsets import (
     Committed,
@@ -28,22 +32,20 @@ from mockbroker.groups.offsets import (
     deletions,
 )
 from mockbroker.parts import load
-from mockbroker.state.coordinator_shard import CoordinatorRecord, CoordinatorShard
+from mockbroker.state.coordinator_shard import NEVER, CoordinatorRecord, CoordinatorShard
 from mockbroker.state.errors import ApiError
 from mockbroker.state.image import TopicPartition
-from mockbroker.state.timers import Timers, WallClock
+from mockbroker.state.timers import WallClock
 from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC
 from protocol.apis.classic_group import (
     HeartbeatRequest,
     JoinGroupRequest,
     SyncGroupRequest,
 )
-from protocol.embedded.group_log import GroupMetadataKey, OffsetCommitKey
+from protocol.embedded.group_log import OffsetCommitKey, OffsetCommitValue
 from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
-    from mockbroker.groups.consumer.classic_members import ClassicMembers
-    from mockbroker.groups.consumer.group import ConsumerGroup
     from mockbroker.state.cluster import Cluster
 
 SomeGroup = TypeVar("SomeGroup", bound=ModernGroup[Any])
@@ -51,12 +53,12 @@ AnyGroup = ClassicGroup | ModernGroup[Any]
 
 COORDINATOR_RETRY_MS = 1000  # the delay of a deadline while there is no coordinator
 EXPIRY = "expiry"  # the timer that belongs to no group
+MINUTE_MS = 60_000
 LATEST_COMMIT = 10  # version of OffsetCommit
 STATES_ASKED_FOR = {"NotReady": "not_ready"}
 """States that a ListGroups filter names differently than the answer."""
 
 
-@dataclass(slots=True, eq=False)
 class Groups:
     """Groups and their offsets.
 
@@ -66,25 +68,15 @@ class Groups:
     Offsets and stable generations are in the shards (``coordinator_shard``); the live groups are here.
     """
 
-    cluster: Cluster
-    notify: Callable[[Hashable], None] = field(init=False)
-    timers: Timers[Any] = field(init=False)  # by group id, kind, and member id or empty
-    topics: GroupTopics = field(init=False)
-    rules: GroupRules = field(init=False)
-    _groups: dict[str, AnyGroup] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        cluster = self.cluster
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
         self.notify = cluster.notify
+        # by group id, kind, and member id or empty
         self.timers = cluster.timers.subsystem(
             "groups", self._on_timer, runs=lambda: bool(cluster.liveness.online_brokers)
         )
-        self.topics = GroupTopics(
-            cluster.topics,
-            cluster.topic_by_id,
-            lambda: {broker.id: broker.rack for broker in cluster.brokers.values()},
-            lambda: cluster.version,
-        )
+        self._groups: dict[str, AnyGroup] = {}
+        self.topics = GroupTopics(cluster)
         self.rules = rules_of(cluster.release)
 
     def config(self, name: str) -> Any:
@@ -104,26 +96,21 @@ class Groups:
     def _load(self, shard: CoordinatorShard, now_ms: int) -> None:
         """Load the groups of a shard: those with a generation, members, or offsets, pending or not."""
         for group_id in sorted(shard.keys()):
-            value = shard.value(GroupMetadataKey, group_id)
             records = [one for one in shard.records_of(group_id) if not isinstance(one.key, OffsetCommitKey)]
-            if value is None and records:
-                declared = type(records[0].key).__module__.rpartition(".")[2]
-                modern = load(GROUP_CLASSES[declared])(group_id, self)
-                self.register(modern)
-                modern.restore(records, now_ms)
+            declared = type(records[0].key).__module__.rpartition(".")[2] if records else ""
+            group: AnyGroup
+            if declared in GROUP_CLASSES:
+                group = load(GROUP_CLASSES[declared])(group_id, self)
             else:
-                group = self._get_or_create(group_id, now_ms)
-                if value is not None:
-                    group.restore(value, now_ms)
+                group = ClassicGroup(group_id, self, state_since_ms=self.clock.at(now_ms))
+            self.register(group)
+            group.restore(records, now_ms)
 
     # records
 
     def write(self, group_id: str, records: Sequence[CoordinatorRecord]) -> None:
         """Write records of a group. Raises ApiError: see ``InternalTopics.write``."""
         self.cluster.internal_topics.write(OFFSETS_TOPIC, group_id, records)
-
-    def _shard(self, group_id: str) -> CoordinatorShard:
-        return self.cluster.internal_topics.shard(OFFSETS_TOPIC, group_id)
 
     # groups of any kind
 
@@ -139,7 +126,8 @@ class Groups:
         Raises ApiError: GROUP_ID_NOT_FOUND, if the id is free or belongs to another kind.
         """
         group = self._groups.get(group_id)
-        if create and (group is None or (kind.replaces_empty_classic and is_empty_classic(group))):
+        is_empty_classic = isinstance(group, ClassicGroup) and group.state is ClassicGroupState.EMPTY
+        if create and (group is None or (kind.replaces_empty_classic and is_empty_classic)):
             return kind(group_id, self)
         if group is None:
             raise ApiError(ErrorCode.GROUP_ID_NOT_FOUND, f"{kind.kind.capitalize()} group {group_id} not found.")
@@ -180,13 +168,13 @@ class Groups:
         """
         group_id = request.group_id
         other = self._groups.get(group_id)
-        if is_consumer(other) and other.member_count:
+        if isinstance(other, ConsumerGroup) and other.members:
             try:
                 return self._of_members(group_id).join(request, sender, now_ms, rng)
             except ApiError as error:
                 return PendingJoin(refused_join("", ErrorCode(error.code)))
         if not isinstance(other, ClassicGroup):
-            if other is not None and (other.member_count or not other.replaces_empty_classic):
+            if other is not None and (other.members or not other.replaces_empty_classic):
                 return PendingJoin(refused_join("", ErrorCode.INCONSISTENT_GROUP_PROTOCOL))
             if request.member_id:
                 raise unknown_member(group_id)
@@ -214,9 +202,7 @@ class Groups:
     def _of_members(self, group_id: str) -> ClassicGroup | ClassicMembers:
         """The group of members of the classic protocol. Raises ApiError: UNKNOWN_MEMBER_ID if there is none."""
         group = self._groups.get(group_id)
-        if is_consumer(group):
-            from mockbroker.groups.consumer.classic_members import ClassicMembers
-
+        if isinstance(group, ConsumerGroup):
             return ClassicMembers(group)
         if not isinstance(group, ClassicGroup):
             raise unknown_member(group_id)
@@ -262,22 +248,17 @@ class Groups:
         return offset.metadata_length <= longest
 
     def check_fetch(self, group_id: str, member_id: str | None, epoch: int) -> None:
-        """Let a member read offsets; a group that does not exist, or has no offsets of its own, lets any client.
+        """Let a member read offsets; a group that does not exist lets any client.
 
         Raises ApiError: those of ``ModernGroup.accept_fetch``.
         """
         group = self._groups.get(group_id)
-        if group is None:
-            return
-        try:
+        if group is not None:
             group.accept_fetch(member_id, epoch)
-        except ApiError as error:
-            if error.code != ErrorCode.GROUP_ID_NOT_FOUND:
-                raise
 
     def offsets(self, group_id: str) -> GroupOffsets:
         """A group's offsets, for reading; empty for a group that does not exist."""
-        return GroupOffsets(self._shard(group_id), group_id)
+        return GroupOffsets(self.cluster.internal_topics.shard(OFFSETS_TOPIC, group_id), group_id)
 
     def delete_offsets(self, group_id: str, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, ErrorCode]:
         """Delete offsets of topics that the group does not currently read.
@@ -335,13 +316,27 @@ class Groups:
 
     # time
 
-    def ids(self) -> list[str]:
-        """The ids of all groups, sorted."""
-        return sorted(self._groups)
-
     def expire(self, now_ms: int) -> None:
-        """Delete offsets that are too old by the wall clock, and groups that have nothing left."""
-        expire(self, now_ms)
+        """Delete offsets that are too old by the wall clock, and groups that have nothing left.
+
+        Offsets of topics that a group reads, or that a transaction may change, remain.
+        """
+        retention_ms = int(self.config("offsets.retention.minutes")) * MINUTE_MS
+        wall_ms = self.clock.at(now_ms)
+        for group in self.select():
+            offsets, read = self.offsets(group.id), topics_read(group)
+            known = offsets.all_partitions()
+            old = [
+                at
+                for at, value in sorted(offsets.committed().items())
+                if read is not None
+                and at[0] not in read
+                and is_over(group, value, wall_ms, retention_ms)
+                and not offsets.is_unstable(at)
+            ]
+            self.write(group.id, deletions(group.id, old))
+            if len(old) == len(known) and group.expires_without_offsets and not group.members:
+                self.remove(group)
 
     def remove(self, group: AnyGroup) -> None:
         """Remove a group and its offsets; the caller has checked that this is allowed."""
@@ -352,7 +347,7 @@ class Groups:
 
     def forget_all(self) -> None:
         """Remove all groups after their topic was deleted: members that wait get NOT_COORDINATOR."""
-        for group_id in self.ids():
+        for group_id in sorted(self._groups):
             self._unload(group_id)
 
     def coordinator_moved(self, group_ids: Iterable[str], shard: CoordinatorShard, now_ms: int) -> None:
@@ -363,7 +358,7 @@ class Groups:
 
     def _unload(self, group_id: str) -> None:
         group = self._groups.pop(group_id)
-        group.coordinator_moved()
+        group.answer_waiting(ErrorCode.NOT_COORDINATOR)  # members try again: GroupMetadataManager.onUnloaded
         group.cancel_timers()
 
     # inside
@@ -400,11 +395,17 @@ def unknown_member(group_id: str) -> ApiError:
     return ApiError(ErrorCode.UNKNOWN_MEMBER_ID, f"Group {group_id} not found.")
 
 
-def is_consumer(group: AnyGroup | None) -> TypeGuard[ConsumerGroup]:
-    """True for a group of the consumer protocol; the check does not load its module."""
-    return group is not None and group.kind == "consumer"
+def is_over(group: AnyGroup, value: OffsetCommitValue, wall_ms: int, retention_ms: int) -> bool:
+    """True if an offset is too old to retain: by the expiry time of its commit, else by the broker's retention."""
+    begun_ms = group.retention_begun_ms(value.commit_timestamp)
+    if begun_ms is None:
+        return False
+    return wall_ms >= (begun_ms + retention_ms if value.expire_timestamp == NEVER else value.expire_timestamp)
 
 
-def is_empty_classic(group: AnyGroup) -> bool:
-    """True for a classic group without members, which another kind may replace."""
-    return isinstance(group, ClassicGroup) and group.state is ClassicGroupState.EMPTY
+def topics_read(group: AnyGroup) -> Collection[str] | None:
+    """The topics that members read, None if they are not consumers or their subscriptions cannot be read."""
+    try:
+        return group.subscribed_topics()
+    except ApiError:
+        return None

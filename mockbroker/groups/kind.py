@@ -187,8 +187,8 @@ class CoordinatedGroup(Generic[Member]):
 
     def cancel_timers(self) -> None:
         """Cancel all deadlines of the group and its members."""
-        for member_id in ("", *self.members):
-            self.cancel_timers_of(member_id)
+        for key in [one for one in self.groups.timers if one[0] == self.id]:
+            self.groups.timers.cancel(key)
 
 
 def check_group_id(group_id: str) -> None:

@@ -51,7 +51,8 @@ def computed_targets(
     """The target tasks of each member: none until all topics of the topology exist."""
     if not topology.is_ready:
         return dict.fromkeys(members, NO_TASKS)
-    return assign_tasks(topology.assignable, members, group.task_offsets, int(assignor_configs[STANDBYS]))
+    subtopologies = topology.subtopologies or {}
+    return assign_tasks(subtopologies, members, group.task_offsets, int(assignor_configs[STANDBYS]))
 
 
 def assign_after_delay(group: StreamsGroup, now_ms: int) -> None:

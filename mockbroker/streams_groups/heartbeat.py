@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 import msgspec
+from msgspec import structs
 
 from kafka_rack.java import hash_order, string_hash
 from mockbroker.groups.coordinator import Groups
@@ -123,13 +124,13 @@ class _Beat(MemberUpdate[StreamsMember]):
                 f"The member's topology epoch {member.topology_epoch} is behind the group's topology epoch"
                 f" {group.topology.epoch}.",
             )
-        configured = self._configured(topology)
+        configured = self.configured = self._configured(topology)
         validated = topology.epoch if configured.is_ready else UNKNOWN_EPOCH
         if configured.is_ready:
             for owned in owned_by(self.beat):
                 check_tasks(configured, owned or ())
         self._take_offsets()
-        configs = assignment_configs(group)
+        configs = self.configs = assignment_configs(group)
         recorded = (group.metadata_hash, group.metadata.validated_topology_epoch, group.assignment_configs)
         recompute = has_changed or (self.metadata_hash, validated, configs) != recorded
         keeps_target = False
@@ -140,9 +141,8 @@ class _Beat(MemberUpdate[StreamsMember]):
             epoch += 1
             self.records.append(group.metadata_record(epoch, self.metadata_hash, validated, configs))
         self._await_first_members()
-        target = self._assign(member, epoch, configured, configs, keeps_target=keeps_target)
-        member = self._reconciled(member, *target)
-        answer = self._answer(before, member, configured, configs)
+        member = self._reconciled(member, *self._assign(member, epoch, keeps_target=keeps_target))
+        answer = self._answer(before, member)
         self.write(member)
         if not self.is_known:  # Kafka loads a new group from its records, which lack some fields
             group.forget_unrecorded()
@@ -182,9 +182,7 @@ class _Beat(MemberUpdate[StreamsMember]):
         if before == member:
             return False
         self.records.append(self.group.member_record(member))
-        if self.beat.instance_id is None:
-            return True
-        return counting(before) != counting(member)
+        return self.beat.instance_id is None or counting(before) != counting(member)
 
     # the topology
 
@@ -230,15 +228,7 @@ class _Beat(MemberUpdate[StreamsMember]):
         if not group.members and delay_ms > 0 and not group.has_timer(GroupTimer.INITIAL_REBALANCE, ""):
             group.set_timer(GroupTimer.INITIAL_REBALANCE, "", self.now_ms + delay_ms)
 
-    def _assign(
-        self,
-        member: StreamsMember,
-        epoch: int,
-        configured: ConfiguredTopology,
-        configs: Mapping[str, str],
-        *,
-        keeps_target: bool,
-    ) -> tuple[int, TaskSet]:
+    def _assign(self, member: StreamsMember, epoch: int, *, keeps_target: bool) -> tuple[int, TaskSet]:
         """The epoch of the target, and the member's part; computed again unless a delay or interval postpones it.
 
         ``keeps_target``: the epoch was raised for members that have not reached their targets, which do not change.
@@ -255,7 +245,7 @@ class _Beat(MemberUpdate[StreamsMember]):
             self.records.append(group.target_epoch_record(epoch, group.assignment_timestamp_ms))
         elif target_epoch < epoch and group.may_assign(self.now_ms):
             target_epoch, before = epoch, targets
-            targets = computed_targets(group, members, configured, configs)
+            targets = computed_targets(group, members, self.configured, self.configs)
             self.records += group.target_records(epoch, targets, before, self.now_ms)
         elif target_epoch < epoch:
             delay = "Assignment delayed due to the configured assignment interval."
@@ -263,23 +253,12 @@ class _Beat(MemberUpdate[StreamsMember]):
         return target_epoch, targets.get(member.id, NO_TASKS)
 
     def _reconciled(self, member: StreamsMember, target_epoch: int, target: TaskSet) -> StreamsMember:
-        group = self.group
         owned = None if None in self.owned else self.owned
-        after = StreamsStep(group, member, target_epoch, target, owned).reconciled()
-        if after != member:
-            self.records.append(group.assignment_record(after))
-            group.schedule_revocation(after, self.now_ms)
-        return after
+        return self.moved(member, StreamsStep(self.group, member, target_epoch, target, owned).reconciled())
 
     # the response
 
-    def _answer(
-        self,
-        before: StreamsMember,
-        member: StreamsMember,
-        configured: ConfiguredTopology,
-        configs: Mapping[str, str],
-    ) -> Response:
+    def _answer(self, before: StreamsMember, member: StreamsMember) -> Response:
         group, beat = self.group, self.beat
         if beat.shutdown_application and group.shutdown_by is None:
             group.shutdown_by = beat.member_id
@@ -288,23 +267,23 @@ class _Beat(MemberUpdate[StreamsMember]):
             group.endpoint_epoch += 1
         endpoints = None
         if group.endpoint_epoch != beat.endpoint_information_epoch:
-            endpoints = partitions_by_endpoint(group, configured, member, self.replaced)
-        if configured.problem is not None:
-            self.statuses.append(configured.problem)
+            endpoints = partitions_by_endpoint(group, self.configured, member, self.replaced)
+        if self.configured.problem is not None:
+            self.statuses.append(structs.replace(self.configured.problem))
         if group.shutdown_by is not None:
             self._add_status(
                 StatusCode.SHUTDOWN_APPLICATION,
                 f"Streams group member {group.shutdown_by} encountered a fatal error and requested a shutdown for the"
                 " entire application.",
             )
-        self._check_tags(member, configs.get(RACK_TAGS, ""))
+        self._check_tags(member, self.configs.get(RACK_TAGS, ""))
         response = Response(
             member_id=member.id,
             member_epoch=member.epoch,
             heartbeat_interval_ms=group.config("streams.heartbeat.interval.ms"),
             task_offset_interval_ms=group.config("streams.task.offset.interval.ms"),
             acceptable_recovery_lag=group.config("streams.acceptable.recovery.lag"),
-            status=[Response.Status(status_code=status.code, status_detail=status.detail) for status in self.statuses],
+            status=self.statuses,
             endpoint_information_epoch=group.endpoint_epoch if self.is_known else 0,
             partitions_by_user_endpoint=endpoints,
         )

@@ -11,24 +11,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, TypeVar
 
 from kafka_rack.java import HashTable, hash_order, string_hash
 from mockbroker.streams_groups.members import StreamsMember
 from mockbroker.streams_groups.tasks import Task, TaskSet
+from mockbroker.streams_groups.topology import ConfiguredSubtopology
 
 Item = TypeVar("Item")
 
 
-class AssignableSubtopology(NamedTuple):
-    """The number of tasks of a subtopology, and whether they are stateful."""
-
-    tasks: int
-    is_stateful: bool
-
-
 def assign_tasks(
-    subtopologies: Mapping[str, AssignableSubtopology],
+    subtopologies: Mapping[str, ConfiguredSubtopology],
     members: Mapping[str, StreamsMember],
     offsets: Mapping[str, Mapping[Task, int]],
     standby_replicas: int,
@@ -38,7 +32,7 @@ def assign_tasks(
     ``offsets`` are those of members' stores, by member id and task.
 
     >>> members = {name: StreamsMember(id=name, process_id=name) for name in ("p", "q")}
-    >>> found = assign_tasks({"0": AssignableSubtopology(3, True)}, members, {}, standby_replicas=0)
+    >>> found = assign_tasks({"0": ConfiguredSubtopology(3)}, members, {}, standby_replicas=0)
     >>> sorted(found["p"].active), sorted(found["q"].active)
     ([('0', 0), ('0', 2)], [('0', 1)])
     """
@@ -83,16 +77,12 @@ class JavaHeap(Generic[Item]):
     def poll(self) -> Item | None:
         """Remove and return the least item, None if the heap is empty."""
         items = self.items
-        if not items:
-            return None
+        if len(items) < 2:
+            return items.pop() if items else None
         least, last = items[0], items.pop()
-        at, count = 0, len(items)
-        if not count:
-            return least
-        while at < count // 2:
-            child = 2 * at + 1
-            if child + 1 < count and self.key(items[child]) > self.key(items[child + 1]):
-                child += 1
+        at = 0
+        while children := range(2 * at + 1, min(2 * at + 3, len(items))):
+            child = min(children, key=lambda place: self.key(items[place]))
             if self.key(last) <= self.key(items[child]):
                 break
             items[at] = items[child]
@@ -122,24 +112,21 @@ class _Process:
 
 @dataclass(slots=True, eq=False)
 class _Quota:
-    """The maximum number of tasks per member; recomputed for the remaining members when one reaches it."""
+    """The tasks of the members that may get more: one that reaches its share no longer counts."""
 
     tasks: int
     members: int
-    each: int = field(init=False)
 
-    def __post_init__(self) -> None:
-        self._divide()
+    @property
+    def each(self) -> int:
+        """The maximum number of tasks per member."""
+        return -(-self.tasks // self.members) if self.members else 0
 
     def reached(self, tasks: int) -> None:
         """Record that a member has this number of tasks now."""
         if tasks == self.each:
             self.members -= 1
             self.tasks -= tasks
-            self._divide()
-
-    def _divide(self) -> None:
-        self.each = -(-self.tasks // self.members) if self.members else 0
 
 
 class _Assignment:
@@ -147,7 +134,7 @@ class _Assignment:
 
     def __init__(
         self,
-        subtopologies: Mapping[str, AssignableSubtopology],
+        subtopologies: Mapping[str, ConfiguredSubtopology],
         members: Mapping[str, StreamsMember],
         offsets: Mapping[str, Mapping[Task, int]],
         standby_replicas: int,

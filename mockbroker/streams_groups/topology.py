@@ -13,16 +13,17 @@ from typing import Any, NamedTuple
 
 from msgspec import structs
 
-from kafka_rack.java import HashTable, hash_order, string_hash
+from kafka_rack.java import hash_order, string_hash
 from mockbroker.groups.modern.topics import GroupTopics
 from mockbroker.state.errors import ApiError
-from mockbroker.streams_groups.sticky_assignor import AssignableSubtopology
+from protocol.apis.streams_group import StreamsGroupHeartbeatResponse
 from protocol.embedded.streams_group_log import StreamsGroupTopologyValue
 from protocol.error_codes import ErrorCode
 
 Topology = StreamsGroupTopologyValue
 Subtopology = Topology.Subtopology
 TopicInfo = Subtopology.TopicInfo
+Status = StreamsGroupHeartbeatResponse.Status
 SHOWN_TOPICS = 3
 
 
@@ -38,18 +39,15 @@ class StatusCode(IntEnum):
     MISSING_CLIENT_TAGS = 6
 
 
-class Status(NamedTuple):
-    """A status in a heartbeat response, with its detail."""
-
-    code: StatusCode
-    detail: str
-
-
 class ConfiguredSubtopology(NamedTuple):
     """A subtopology whose internal topics have partition counts, and the number of its tasks."""
 
     tasks: int
-    declared: Subtopology
+    declared: Subtopology = Subtopology()
+
+    @property
+    def is_stateful(self) -> bool:
+        return bool(self.declared.state_changelog_topics)
 
     @property
     def inputs(self) -> list[str]:
@@ -74,21 +72,9 @@ class ConfiguredTopology:
     def is_ready(self) -> bool:
         return self.problem is None
 
-    @property
-    def assignable(self) -> dict[str, AssignableSubtopology]:
-        """Subtopologies in the assignor's form."""
-        return {
-            name: AssignableSubtopology(one.tasks, bool(one.declared.state_changelog_topics))
-            for name, one in sorted((self.subtopologies or {}).items())
-        }
-
 
 class _TopicProblemError(Exception):
-    """The topics do not meet the topology's requirements."""
-
-    def __init__(self, code: StatusCode, detail: str) -> None:
-        super().__init__(code, detail)
-        self.status = Status(code, detail)
+    """The topics do not meet the topology's requirements: the code and the detail of a status."""
 
 
 def by_id(topology: Topology) -> dict[str, Subtopology]:
@@ -131,7 +117,7 @@ def configure(topology: Topology, topics: GroupTopics) -> ConfiguredTopology:
     try:
         return _Numbers(topology, topics).configured()
     except _TopicProblemError as error:
-        return ConfiguredTopology(topology.epoch, problem=error.status)
+        return ConfiguredTopology(topology.epoch, problem=Status(*error.args))
 
 
 def shown(names: Iterable[str]) -> str:
@@ -301,20 +287,14 @@ class _Numbers:
             for _, one in found.values()
             for topic in (*one.repartition_source_topics, *one.state_changelog_topics)
         }
-        order: HashTable[str] = HashTable(string_hash)
-        for name in required:
-            order.add(name)
         for name in required_topics(self.topology):
             existing = self.topics.by_name.get(name)
-            if existing is None or name not in required:
-                continue
-            order.remove(name)
-            if len(existing.partitions) != required[name].partitions:
+            if existing is not None and name in required and len(existing.partitions) != required[name].partitions:
                 raise badly_partitioned(
                     f"Existing topic {name} has different number of partitions:"
                     f" expected {required[name].partitions}, found {len(existing.partitions)}"
                 )
-        return {name: required[name] for name in order}
+        return {name: required[name] for name in hash_order(required, string_hash) if name not in self.topics.by_name}
 
 
 def unequal(counts: Mapping[str, int]) -> _TopicProblemError:

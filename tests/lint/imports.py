@@ -21,15 +21,12 @@ ADAPTERS = (
     "mockbroker.zookeeper.controller_channels",
 )
 """Only these touch clocks, sockets and chance; all other modules take them as arguments, and import none of these."""
-STATE = ("mockbroker.state", "mockbroker.share_groups", "mockbroker.streams_groups")
+STATE = ("mockbroker.state", "mockbroker.share_groups")
 """These take values, but for what handles requests in the parts."""
 HANDLERS = (
     "mockbroker.share_groups.followed_sessions",
     "mockbroker.share_groups.groups.heartbeat",
     "mockbroker.share_groups.handlers",
-    "mockbroker.streams_groups.endpoints",
-    "mockbroker.streams_groups.heartbeat",
-    "mockbroker.streams_groups.streams_group",
 )
 OUTSIDE_WORLD = {"asyncio", "secrets", "selectors", "socket", "socketserver", "ssl", "threading", "time"}
 

@@ -130,7 +130,7 @@ def members_of(group: Any) -> list[MemberView]:
         subscription, assigned = ConsumerProtocolSubscription(), ConsumerProtocolAssignment()
         if group.protocol_type == "consumer":
             with suppress(ProtocolError):  # metadata of a consumer's own making
-                metadata = member.metadata(group.protocol_name or member.protocols[0].name)
+                metadata = member.metadata(group.protocol_name or next(iter(member.protocols)))
                 subscription = read_versioned(ConsumerProtocolSubscription, metadata)
             with suppress(ProtocolError):
                 assigned = read_versioned(ConsumerProtocolAssignment, member.assignment)

@@ -3,7 +3,8 @@
 A group waits for its members twice per generation: until all have joined again, so that it can choose a protocol and a
 leader, and until the leader has sent the assignment. A waiting call has one ``PendingAnswer``.
 
-Source: ClassicGroup, ClassicGroupState and the classicGroup methods of GroupMetadataManager, Apache Kafka 4.4; KIP-345
+Source: ClassicGroup, ClassicGroupState, the classicGroup methods of GroupMetadataManager and its replay of
+GroupMetadataKey, GroupCoordinatorRecordHelpers, Apache Kafka 4.4; KIP-345
 (static members), KIP-394 (member ids), KIP-814 (skipped assignment). Where Kafka leaves a parked call unanswered
 (a call that its client repeats, a call of a removed member), this group answers it; where Kafka iterates a hash table,
 members here are in the order in which they joined.
@@ -11,28 +12,23 @@ members here are in the order in which they joined.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from random import Random
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
-from mockbroker.groups.classic import records
 from mockbroker.groups.classic.members import (
     ClassicGroupMember,
     PendingJoin,
     PendingSync,
     differ,
     new_member_id,
+    protocols_of,
     refused_join,
-    supporters,
     topics_in,
     vote,
 )
-from mockbroker.groups.classic.states import (
-    VALID_BEFORE,
-    ClassicGroupState,
-)
+from mockbroker.groups.classic.states import ClassicGroupState
 from mockbroker.groups.kind import CoordinatedGroup, GroupTimer, Sender
 from mockbroker.state.coordinator_shard import CoordinatorRecord
 from mockbroker.state.errors import ApiError
@@ -43,11 +39,8 @@ from protocol.apis.classic_group import (
     SyncGroupRequest,
     SyncGroupResponse,
 )
-from protocol.embedded.group_log import GroupMetadataKey
+from protocol.embedded.group_log import GroupMetadataKey, GroupMetadataValue
 from protocol.error_codes import ErrorCode
-
-if TYPE_CHECKING:
-    from protocol.embedded.group_log import GroupMetadataValue
 
 CONSUMER_PROTOCOL_TYPE = "consumer"
 MEMBER_ID_REQUIRED_VERSION, SKIP_ASSIGNMENT_VERSION = 4, 9  # of JoinGroup
@@ -74,24 +67,31 @@ class ClassicGroup(CoordinatedGroup[ClassicGroupMember]):
     unsynced: set[str] = field(default_factory=set)
     _initial_delay: tuple[int, int] | None = None
     _member_added: bool = False  # during that delay
-    _supporters: Counter[str] = field(default_factory=Counter)  # the number of members that support each protocol
-    _joins_waiting: int = 0  # the number of members with a waiting join
 
-    def restore(self, value: GroupMetadataValue, now_ms: int) -> None:
-        """Resume the generation in the log: its members do not notice, and get a full session."""
+    def restore(self, records: Sequence[CoordinatorRecord], now_ms: int) -> None:
+        """Resume the generation in the log, if any: its members do not notice, and get a full session.
+
+        Of the protocols of its members only the chosen one is known.
+        """
+        value: GroupMetadataValue | None = records[0].value if records else None
+        if value is None:
+            return
         self.generation = value.generation
         self.protocol_type, self.protocol_name = value.protocol_type or None, value.protocol
         self.leader_id = value.leader
         self.state_since_ms = value.current_state_timestamp
-        self.members = {member.id: member for member in records.members(value)}
+        for one in value.members:
+            known = {own: getattr(one, name) for name, own in ClassicGroupMember.common_with(type(one))}
+            if one.rebalance_timeout == -1:
+                known["rebalance_timeout_ms"] = one.session_timeout
+            protocols = {value.protocol or "": one.subscription}
+            self.members[one.member_id] = ClassicGroupMember(**known, protocols=protocols)
         if self.members:
             self.state = ClassicGroupState.STABLE
-        self._supporters = supporters(self.members.values())
         self.restart_sessions(now_ms)
 
     def begin(self, now_ms: int, *, rebalance: bool) -> None:
         """Continue with the generation that the group was created with, or make all members join again."""
-        self._supporters = supporters(self.members.values())
         self.commit_generation()
         self.restart_sessions(now_ms)
         if rebalance:
@@ -126,7 +126,7 @@ class ClassicGroup(CoordinatedGroup[ClassicGroupMember]):
         return self._add_member(request, sender, member_id, now_ms)
 
     def _join_again(self, request: JoinGroupRequest, member: ClassicGroupMember, now_ms: int) -> PendingJoin:
-        if member.protocols == request.protocols:
+        if list(member.protocols.items()) == list(protocols_of(request.protocols).items()):
             is_follower_again = self.state is ClassicGroupState.STABLE and member.id != self.leader_id
             if is_follower_again or self.state is ClassicGroupState.COMPLETING:
                 return PendingJoin(self.answer_for(member))  # the first answer may have been lost
@@ -143,15 +143,13 @@ class ClassicGroup(CoordinatedGroup[ClassicGroupMember]):
             sender.client_host,
             request.session_timeout_ms,
             request.rebalance_timeout_ms,
-            request.protocols,
+            protocols_of(request.protocols),
             is_new=True,
             join=parked,
         )
         if not self.members:
             self.protocol_type = request.protocol_type
         self.members[member_id] = member
-        self._joins_waiting += 1
-        self._supporters.update(member.protocol_names())
         if self.leader_id is None:
             self.leader_id = member_id
         self.pending.discard(member_id)
@@ -307,13 +305,6 @@ class ClassicGroup(CoordinatedGroup[ClassicGroupMember]):
     def state_name(self) -> str:
         return self.state.value
 
-    def coordinator_moved(self) -> None:
-        """Answer waiting calls after another broker has become the coordinator.
-
-        Members join or sync again at the new coordinator, which knows them. Source: GroupMetadataManager.onUnloaded.
-        """
-        self.answer_waiting(ErrorCode.NOT_COORDINATOR)
-
     def answer_waiting(self, error: ErrorCode) -> None:
         """Answer every waiting call with an error."""
         for member in self.members.values():
@@ -347,16 +338,10 @@ class ClassicGroup(CoordinatedGroup[ClassicGroupMember]):
             raise ApiError(ErrorCode.NON_EMPTY_GROUP)
         for member_id in sorted(self.pending):
             self._remove(member_id)
-        self._enter(ClassicGroupState.DEAD, 0)
 
     def tombstones(self) -> list[CoordinatorRecord]:
         """The records that delete the group's state except its offsets."""
         return [CoordinatorRecord(GroupMetadataKey(group=self.id), None)]
-
-    def cancel_timers(self) -> None:
-        CoordinatedGroup.cancel_timers(self)
-        for member_id in self.pending:
-            self.cancel_timer(GroupTimer.SESSION, member_id)
 
     def _member_of_generation(self, request: SyncGroupRequest | HeartbeatRequest) -> ClassicGroupMember:
         member = self.check_member(request.member_id, request.group_instance_id)
@@ -471,13 +456,24 @@ class ClassicGroup(CoordinatedGroup[ClassicGroupMember]):
         return True
 
     def _enter(self, state: ClassicGroupState, now_ms: int) -> None:
-        assert self.state in VALID_BEFORE[state], (self.state, state)
         self.state = state
         self.state_since_ms = self.groups.clock.at(now_ms)
 
     def commit_generation(self) -> None:
-        """Write the current generation."""
-        self.groups.write(self.id, [records.generation(self)])
+        """Write the current generation, with each member's assignment."""
+        members = [
+            member.message(GroupMetadataValue.Member, subscription=member.metadata(self.protocol_name))
+            for member in self.members.values()
+        ]
+        value = GroupMetadataValue(
+            protocol_type=self.protocol_type or "",
+            generation=self.generation,
+            protocol=self.protocol_name,
+            leader=self.leader_id,
+            current_state_timestamp=self.state_since_ms,
+            members=members,
+        )
+        self.groups.write(self.id, [CoordinatorRecord(GroupMetadataKey(group=self.id), value)])
 
     # members
 
@@ -487,26 +483,23 @@ class ClassicGroup(CoordinatedGroup[ClassicGroupMember]):
         if self.state is ClassicGroupState.EMPTY:
             return True
         if self.state is ClassicGroupState.PREPARING:  # a lowered limit rejects the last joiner
-            return (member is not None and member.join is not None) or self._joins_waiting < limit
+            waiting = sum(one.join is not None for one in self.members.values())
+            return (member is not None and member.join is not None) or waiting < limit
         return member is not None or len(self.members) < limit
 
     def _supports_any(self, request: JoinGroupRequest) -> bool:
         if self.state is ClassicGroupState.EMPTY:
             return bool(request.protocol_type and request.protocols)
         return request.protocol_type == self.protocol_type and any(
-            self._supporters[one.name] == len(self.members) for one in request.protocols
+            all(one.name in member.protocols for member in self.members.values()) for one in request.protocols
         )
 
     def _update_member(self, member: ClassicGroupMember, request: JoinGroupRequest) -> PendingJoin:
         self._answer_join(member, refused_join(member.id, ErrorCode.REBALANCE_IN_PROGRESS))  # an earlier one
-        if member.protocols != request.protocols:
-            self._supporters -= Counter(member.protocol_names())
-            member.protocols = request.protocols
-            self._supporters.update(member.protocol_names())
+        member.protocols = protocols_of(request.protocols)
         member.rebalance_timeout_ms = request.rebalance_timeout_ms
         member.session_timeout_ms = request.session_timeout_ms
         parked = member.join = PendingJoin()
-        self._joins_waiting += 1
         return parked
 
     def _remove(self, member_id: str) -> None:
@@ -516,13 +509,12 @@ class ClassicGroup(CoordinatedGroup[ClassicGroupMember]):
         member = self.members.pop(member_id, None)
         if member is None:
             return
-        self._supporters -= Counter(member.protocol_names())
         self._answer_calls(member, ErrorCode.UNKNOWN_MEMBER_ID, "")
         if self.leader_id == member_id:
             self.leader_id = next(iter(self.members), None)
 
     def _all_joined(self) -> bool:
-        return not self.pending and self._joins_waiting == len(self.members)
+        return not self.pending and all(member.join is not None for member in self.members.values())
 
     def _rebalance_timeout_ms(self) -> int:
         return max((0, *(member.rebalance_timeout_ms for member in self.members.values())))
@@ -546,7 +538,6 @@ class ClassicGroup(CoordinatedGroup[ClassicGroupMember]):
     def _answer_join(self, member: ClassicGroupMember, answer: JoinGroupResponse) -> None:
         parked, member.join = member.join, None
         if parked is not None:
-            self._joins_waiting -= 1
             parked.answer = answer
             self.groups.notify(parked)
 

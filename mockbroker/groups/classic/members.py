@@ -9,12 +9,12 @@ from collections import Counter
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from random import Random
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 from uuid import UUID
 
 from kafka_rack.java import hash_order, string_hash
 from mockbroker.groups.kind import GroupMember
-from protocol.apis.classic_group import JoinGroupRequest, JoinGroupResponse, SyncGroupResponse
+from protocol.apis.classic_group import JoinGroupResponse, SyncGroupResponse
 from protocol.codec import codec
 from protocol.embedded.consumer_protocol import ConsumerProtocolSubscription
 from protocol.error_codes import ErrorCode
@@ -22,8 +22,8 @@ from protocol.errors import ProtocolError
 
 SUBSCRIPTION_PREFIX_VERSION = 0  # every version of ConsumerProtocolSubscription starts as this one
 Answer = TypeVar("Answer", bound=JoinGroupResponse | SyncGroupResponse)
-Protocols = list[JoinGroupRequest.Protocol]
-"""In order of preference."""
+Protocols = dict[str, bytes]
+"""The metadata of protocols by name, in order of preference."""
 
 
 @dataclass(slots=True, eq=False)
@@ -60,22 +60,18 @@ class ClassicGroupMember(GroupMember):
     join: PendingJoin | None = None
     sync: PendingSync | None = None
 
-    def protocol_names(self) -> set[str]:
-        """The protocols that the member supports."""
-        return {one.name for one in self.protocols}
-
     def metadata(self, protocol_name: str | None) -> bytes:
         """The member's metadata for a protocol, empty if it does not support it."""
-        return next((one.metadata for one in self.protocols if one.name == protocol_name), b"")
+        return self.protocols.get(protocol_name or "", b"")
 
     def has_satisfied_heartbeat(self) -> bool:
         """True if a parked call counts as a heartbeat; not a new member's join, whose client may be gone."""
         return not self.is_new and (self.join is not None or self.sync is not None)
 
 
-def supporters(members: Iterable[ClassicGroupMember]) -> Counter[str]:
-    """The number of these members that support each protocol."""
-    return Counter(name for member in members for name in member.protocol_names())
+def protocols_of(messages: Iterable[Any]) -> Protocols:
+    """The protocols in a request or a record."""
+    return {one.name: one.metadata for one in messages}
 
 
 def vote(members: Collection[ClassicGroupMember]) -> str:
@@ -84,8 +80,8 @@ def vote(members: Collection[ClassicGroupMember]) -> str:
     Ties are resolved by the order in the hash table in which Kafka counts votes.
     """
     assert members, "an empty group does not vote"
-    shared = {name for name, count in supporters(members).items() if count == len(members)}
-    votes = Counter(next(one.name for one in member.protocols if one.name in shared) for member in members)
+    shared = set.intersection(*(set(member.protocols) for member in members))
+    votes = Counter(next(name for name in member.protocols if name in shared) for member in members)
     if len(votes) == 1:
         return next(iter(votes))
     return max(hash_order(votes, string_hash), key=votes.__getitem__)

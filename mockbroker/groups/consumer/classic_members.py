@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from random import Random
 
 from mockbroker.groups.classic.group import CONSUMER_PROTOCOL_TYPE, MEMBER_ID_REQUIRED_VERSION
-from mockbroker.groups.classic.members import PendingJoin, PendingSync, differ, refused_join
+from mockbroker.groups.classic.members import PendingJoin, PendingSync, differ, protocols_of, refused_join
 from mockbroker.groups.consumer import migration
 from mockbroker.groups.consumer.group import ConsumerGroup
 from mockbroker.groups.consumer.heartbeat import ConsumerUpdate, check_room, new_member_id
@@ -70,7 +70,7 @@ class ClassicMembers:
             rack=subscription.rack_id or None,
             topics=frozenset(subscription.topics),
             expression="",
-            classic=migration.classic_metadata(request.session_timeout_ms, request.protocols),
+            classic=migration.classic_metadata(request.session_timeout_ms, protocols_of(request.protocols)),
         )
         after = update.subscribe(before, after)
         owned = migration.existing(subscription.owned_partitions, group.groups.topics)

@@ -55,20 +55,20 @@ def refresh(group: ConsumerGroup, last: ResolvedExpression | None, now_ms: int, 
         return
     topics, wall_ms = group.groups.topics, group.groups.clock.at(now_ms)
     if last is not None:
-        if wall_ms <= last.wall_ms + MIN_REFRESH_MS:
+        if wall_ms <= last.timestamp + MIN_REFRESH_MS:
             return
         refresh_ms: int = group.groups.config("group.consumer.regex.refresh.interval.ms")
         if (
             expressions == group.resolved.keys()
             and last.version >= topics.last_creation()
-            and wall_ms <= last.wall_ms + refresh_ms
+            and wall_ms <= last.timestamp + refresh_ms
         ):
             return
     may_see = sender.topic_access()
     names = list(topics.by_name) if may_see is None else list(filter(may_see, topics.by_name))
     version = topics.version()
     old = {text: one.topics for text, one in group.resolved.items() if one.topics}
-    new = {text: frozenset(filter(compiled(text).fullmatch, names)) for text in sorted(expressions)}
+    new = {text: sorted(filter(compiled(text).fullmatch, names)) for text in sorted(expressions)}
     found = [group.expression_record(text, matches, version, wall_ms) for text, matches in new.items()]
     named = (member.topics for member in group.members.values())
     metadata_hash = topics.hash_of(frozenset().union(*named, *new.values()))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 from kafka_rack.java import string_hash, to_int32
 from mockbroker.groups.consumer.members import ConsumerMember
@@ -18,21 +18,14 @@ from mockbroker.groups.modern.group import ModernGroup, RecordTypes
 from mockbroker.groups.modern.members import STATIC_LEAVE_EPOCH
 from mockbroker.state.coordinator_shard import CoordinatorRecord
 from protocol.embedded import consumer_group_log
+from protocol.embedded.consumer_group_log import ConsumerGroupRegularExpressionValue as ResolvedExpression
 
 FIBONACCI = -7046029254386353131  # BaseHashTable multiplies hashes by it
 
 
-class ResolvedExpression(NamedTuple):
-    """The topics that matched an expression, with the version of the cluster's topics and the wall clock time."""
-
-    topics: frozenset[str]
-    version: int
-    wall_ms: int
-
-
 @dataclass(slots=True, eq=False)
 class ConsumerGroup(ModernGroup[ConsumerMember]):
-    """A group of KIP-848; ``resolved`` has the matches of the expressions to which members subscribe."""
+    """A group of KIP-848; ``resolved`` has the last matches of the expressions to which members subscribe."""
 
     kind: ClassVar[str] = "consumer"
     member_class: ClassVar[type[ConsumerMember]] = ConsumerMember
@@ -45,12 +38,11 @@ class ConsumerGroup(ModernGroup[ConsumerMember]):
     def expression_record(self, text: str, topics: Collection[str], version: int, wall_ms: int) -> CoordinatorRecord:
         """The record of the topics that match an expression."""
         kind = self.types.values["RegularExpression"]
-        value = kind(topics=sorted(topics), version=version, timestamp=wall_ms)
-        return self.record("RegularExpression", value, regular_expression=text)
+        return self.record("RegularExpression", kind(topics=sorted(topics), version=version, timestamp=wall_ms), text)
 
     def no_expression(self, text: str) -> CoordinatorRecord:
         """The record that deletes an expression without subscribers."""
-        return self.record("RegularExpression", None, regular_expression=text)
+        return self.record("RegularExpression", None, text)
 
     def tombstones(self) -> list[CoordinatorRecord]:
         return [*map(self.no_expression, self.resolved), *ModernGroup.tombstones(self)]
@@ -59,8 +51,7 @@ class ConsumerGroup(ModernGroup[ConsumerMember]):
         if name == "RegularExpression":
             self.resolved.pop(key.regular_expression, None)
             if value is not None:
-                found = ResolvedExpression(frozenset(value.topics), value.version, value.timestamp)
-                self.resolved[key.regular_expression] = found
+                self.resolved[key.regular_expression] = value
 
     # requests of members
 
@@ -75,7 +66,7 @@ class ConsumerGroup(ModernGroup[ConsumerMember]):
     def topics_of(self, member: ConsumerMember) -> frozenset[str]:
         """The topics that a member subscribes to, by name and by its expression."""
         resolved = self.resolved.get(member.expression) if member.expression else None
-        return member.topics if resolved is None else member.topics | resolved.topics
+        return member.topics if resolved is None else member.topics.union(resolved.topics)
 
     def assignment_epochs(self, member: ConsumerMember) -> Callable[[str, int], tuple[str, int | None]]:
         def assigned_in(topic: str, partition: int) -> tuple[str, int | None]:

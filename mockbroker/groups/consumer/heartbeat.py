@@ -11,7 +11,6 @@ from __future__ import annotations
 import base64
 from collections.abc import Iterable
 from dataclasses import replace
-from operator import attrgetter
 from random import Random
 from typing import TYPE_CHECKING
 from uuid import UUID
@@ -41,8 +40,6 @@ from protocol.error_codes import ErrorCode
 if TYPE_CHECKING:
     from mockbroker.groups.coordinator import Groups
 
-progress_of = attrgetter("epoch", "previous_epoch", "state", "assigned", "pending_revocation")
-"""The fields of a member that change as it approaches its target."""
 MEMBER_MAKES_ID_VERSION = 1  # of ConsumerGroupHeartbeat (KIP-1082)
 Response = ConsumerGroupHeartbeatResponse
 
@@ -176,16 +173,7 @@ class ConsumerUpdate(MemberUpdate[ConsumerMember]):
         """Move the member a step towards its target. Raises ApiError: FENCED_MEMBER_EPOCH."""
         at_once = self.group.groups.rules.unsubscribing_counts_at_once
         step = ConsumerStep(self.group, after, assignment_epoch, target, owned, revokes_at_once=at_once)
-        reached = step.reconciled(subscription_changed=self.subscription_changed)
-        if reached != after:
-            self.records.append(self.group.assignment_record(reached))
-        return reached
-
-    def write(self, after: ConsumerMember, session_timeout_ms: int | None = None) -> None:
-        before = self.group.members.get(after.id)
-        super().write(after, session_timeout_ms)
-        if after.classic is None and (before is None or progress_of(before) != progress_of(after)):
-            self.group.schedule_revocation(after, self.now_ms)
+        return self.moved(after, step.reconciled(subscription_changed=self.subscription_changed))
 
     def refresh_expressions(self, sender: Sender) -> None:
         """After the answer, match expressions with the topics that the sender may see."""

@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mockbroker.groups.classic.group import CONSUMER_PROTOCOL_TYPE, ClassicGroup
-from mockbroker.groups.classic.members import ClassicGroupMember, Protocols, vote
+from mockbroker.groups.classic.members import ClassicGroupMember, Protocols, protocols_of, vote
 from mockbroker.groups.classic.states import ClassicGroupState
 from mockbroker.groups.consumer.group import ConsumerGroup
 from mockbroker.groups.consumer.members import ClassicMetadata, ConsumerMember
@@ -23,7 +23,6 @@ from mockbroker.groups.modern.members import Partitions, grouped
 from mockbroker.groups.modern.topics import GroupTopics
 from mockbroker.state.coordinator_shard import CoordinatorRecord
 from mockbroker.state.errors import ApiError
-from protocol.apis.classic_group import JoinGroupRequest
 from protocol.embedded.consumer_protocol import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 from protocol.embedded.versioned import read_versioned, write_versioned
 from protocol.error_codes import ErrorCode
@@ -97,7 +96,7 @@ def upgraded_member(one: ClassicGroupMember, protocol_name: str, epoch: int, ass
     Raises ProtocolError: its metadata cannot be read; ApiError: UNKNOWN_SERVER_ERROR, for a member that joined with
         other protocols than the generation's.
     """
-    if protocol_name not in one.protocol_names():
+    if protocol_name not in one.protocols:
         raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
     subscription = read_versioned(ConsumerProtocolSubscription, one.metadata(protocol_name), trailing="ignore")
     return ConsumerMember.like(
@@ -116,7 +115,7 @@ def classic_metadata(session_timeout_ms: int, protocols: Protocols) -> ClassicMe
     return ClassicMetadata(
         session_timeout_ms=session_timeout_ms,
         supported_protocols=[
-            ClassicMetadata.ClassicProtocol(name=one.name, metadata=one.metadata) for one in protocols
+            ClassicMetadata.ClassicProtocol(name=name, metadata=metadata) for name, metadata in protocols.items()
         ],
     )
 
@@ -206,11 +205,10 @@ def downgrade(
 def classic_member(member: ConsumerMember) -> ClassicGroupMember:
     """A member of the classic protocol in the form of a classic group."""
     assert member.classic is not None
-    supported = member.classic.supported_protocols
     return ClassicGroupMember.like(
         member,
         session_timeout_ms=member.classic.session_timeout_ms,
-        protocols=[JoinGroupRequest.Protocol(name=one.name, metadata=one.metadata) for one in supported],
+        protocols=protocols_of(member.classic.supported_protocols),
     )
 
 

@@ -74,9 +74,9 @@ class ModernGroup(CoordinatedGroup[SomeMember], Generic[SomeMember]):
 
     # records to write
 
-    def record(self, name: str, value: Any | None, **key: Any) -> CoordinatorRecord:
-        """A record of the group; a value of None deletes."""
-        return CoordinatorRecord(self.types.keys[name](group_id=self.id, **key), value)
+    def record(self, name: str, value: Any | None, *key: str) -> CoordinatorRecord:
+        """A record of the group, or what its key names within it; a value of None deletes."""
+        return CoordinatorRecord(self.types.keys[name](self.id, *key), value)
 
     def epoch_record(self, epoch: int, metadata_hash: int) -> CoordinatorRecord:
         """The record of the group's epoch."""
@@ -84,24 +84,22 @@ class ModernGroup(CoordinatedGroup[SomeMember], Generic[SomeMember]):
 
     def member_record(self, member: SomeMember) -> CoordinatorRecord:
         """The record of a member's metadata."""
-        value = member.metadata(self.types.values["MemberMetadata"])
-        return self.record("MemberMetadata", value, member_id=member.id)
+        return self.record("MemberMetadata", member.metadata(self.types.values["MemberMetadata"]), member.id)
 
     def assignment_record(self, member: SomeMember) -> CoordinatorRecord:
         """The record of a member's current assignment."""
         value = member.assignment(self.types.values["CurrentMemberAssignment"])
-        return self.record("CurrentMemberAssignment", value, member_id=member.id)
+        return self.record("CurrentMemberAssignment", value, member.id)
 
     def target_record(self, member_id: str, target: Any) -> CoordinatorRecord:
         """The record of a member's target."""
         value = self.target_value(self.types.values["TargetAssignmentMember"], target)
-        return self.record("TargetAssignmentMember", value, member_id=member_id)
+        return self.record("TargetAssignmentMember", value, member_id)
 
     def target_epoch_record(self, epoch: int, wall_ms: int) -> CoordinatorRecord:
         """The record of the group epoch for which the targets were computed, with the wall clock time."""
         kind = self.types.values["TargetAssignmentMetadata"]
-        value = kind(assignment_epoch=epoch, assignment_timestamp=wall_ms)
-        return self.record("TargetAssignmentMetadata", value)
+        return self.record("TargetAssignmentMetadata", kind(assignment_epoch=epoch, assignment_timestamp=wall_ms))
 
     def target_records(
         self, epoch: int, targets: Mapping[str, Any], before: Mapping[str, Any], now_ms: int
@@ -120,7 +118,7 @@ class ModernGroup(CoordinatedGroup[SomeMember], Generic[SomeMember]):
     def no_member(self, member_id: str) -> list[CoordinatorRecord]:
         """The records that delete a member."""
         names = ("CurrentMemberAssignment", "TargetAssignmentMember", "MemberMetadata")
-        return [self.record(name, None, member_id=member_id) for name in names]
+        return [self.record(name, None, member_id) for name in names]
 
     def tombstones(self) -> list[CoordinatorRecord]:
         """The records that delete the group's state except its offsets."""
@@ -350,14 +348,12 @@ class ModernGroup(CoordinatedGroup[SomeMember], Generic[SomeMember]):
         return self._commit_check(member, generation)
 
     def accept_fetch(self, member_id: str | None, generation: int) -> None:
-        """Let a member read offsets in its epoch, and any client that names no member.
+        """Let a member read offsets in its epoch, and any client that names no member; of a kind without offsets, any.
 
         Raises ApiError: UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH, for a member of the classic protocol
-            ILLEGAL_GENERATION; UNKNOWN_SERVER_ERROR, for an epoch without a member; GROUP_ID_NOT_FOUND, for a kind
-            without offsets.
+            ILLEGAL_GENERATION; UNKNOWN_SERVER_ERROR, for an epoch without a member.
         """
-        self._check_commits_offsets()
-        if member_id is None and generation < 0:
+        if not self.commits_offsets or (member_id is None and generation < 0):
             return
         if member_id is None:  # Kafka looks null up in a table that rejects it
             raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
@@ -410,8 +406,8 @@ class ModernGroup(CoordinatedGroup[SomeMember], Generic[SomeMember]):
         """Remove a member that has missed a deadline."""
         self.fence([self.members[member_id]], now_ms)
 
-    def coordinator_moved(self) -> None:
-        """Accept that another broker coordinates the group; no call waits at the old one."""
+    def answer_waiting(self, error: ErrorCode) -> None:
+        """No call waits."""
 
     def extend_session(self, member_id: str, now_ms: int, timeout_ms: int | None = None) -> None:
         """Extend a member's session after a heartbeat, by ``timeout_ms`` or else the group's session time-out."""

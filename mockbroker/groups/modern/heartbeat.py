@@ -27,6 +27,7 @@ class MemberUpdate(Generic[SomeMember]):
     def __init__(self, group: ModernGroup[SomeMember], now_ms: int, records: Iterable[CoordinatorRecord] = ()) -> None:
         self.group, self.now_ms, self.records = group, now_ms, list(records)
         self.replaced: SomeMember | None = None
+        self.has_moved = False
 
     def member(
         self, member_id: str, instance_id: str | None, epoch: int, holds: Callable[[SomeMember], bool]
@@ -78,6 +79,13 @@ class MemberUpdate(Generic[SomeMember]):
         members[after.id] = after
         return members, targets
 
+    def moved(self, before: SomeMember, after: SomeMember) -> SomeMember:
+        """The member after a step towards its target."""
+        if after != before:
+            self.records.append(self.group.assignment_record(after))
+            self.has_moved = True
+        return after
+
     def write(self, after: SomeMember, session_timeout_ms: int | None = None) -> None:
         """Register the group, write all records, and extend the member's session."""
         self.group.groups.register(self.group)
@@ -85,6 +93,8 @@ class MemberUpdate(Generic[SomeMember]):
             self.group.cancel_timers_of(self.replaced.id)
         self.group.write(self.records)
         self.group.extend_session(after.id, self.now_ms, session_timeout_ms)
+        if self.has_moved and not after.is_classic:
+            self.group.schedule_revocation(after, self.now_ms)
 
 
 def leave(groups: Any, kind: type[ModernGroup[Any]], request: Any, now_ms: int) -> Any:

@@ -5,32 +5,32 @@ Source: KIP-1101; CoordinatorMetadataImage and Utils.computeTopicHash, Apache Ka
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from mockbroker.state.topics.topic import Topic
+    from mockbroker.state.cluster import Cluster
 
 HASH_BYTES = 8
 
 
-@dataclass(slots=True, eq=False)
 class GroupTopics:
-    """The cluster's topics, as group coordinators see them.
+    """The cluster's topics, as group coordinators see them: ``by_name`` and ``by_id``."""
 
-    ``version`` increases whenever topics may have changed; ``racks`` are brokers' racks by id.
-    """
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+        self.by_name, self.by_id = cluster.topics, cluster.topic_by_id
+        self._seen: frozenset[bytes] = frozenset()  # the ids at the last ``last_creation``
+        self._last_creation = 0
 
-    by_name: Mapping[str, Topic]
-    by_id: Mapping[bytes, Topic]
-    racks: Callable[[], Mapping[int, str | None]]
-    version: Callable[[], int]
-    _hashes: dict[str, bytes] = field(default_factory=dict)  # of topics, in one version
-    _hashed_version: int | None = None
-    _seen: tuple[int, frozenset[bytes]] | None = None  # the version at the last ``last_creation``, and the ids
-    _last_creation: int = 0
+    def version(self) -> int:
+        """A number that increases whenever topics may have changed."""
+        return self.cluster.version
+
+    def racks(self) -> dict[int, str | None]:
+        """Brokers' racks by id."""
+        return {broker.id: broker.rack for broker in self.cluster.brokers.values()}
 
     def id_of(self, name: str) -> bytes | None:
         """A topic's id, None for an unknown name."""
@@ -44,37 +44,21 @@ class GroupTopics:
 
     def ids_of(self, names: Iterable[str]) -> set[bytes]:
         """The ids of the existing topics among these."""
-        return {topic.id for name in names if (topic := self.by_name.get(name)) is not None}
+        return {self.by_name[name].id for name in names if name in self.by_name}
 
     def last_creation(self) -> int:
         """The version at which a new topic was last seen."""
-        version = self.version()
-        if self._seen is None or self._seen[0] != version:
-            if self._seen is None or not self._seen[1].issuperset(self.by_id):
-                self._last_creation = version
-            self._seen = (version, frozenset(self.by_id))
+        if not self._seen.issuperset(self.by_id):
+            self._last_creation = self.version()
+        self._seen = frozenset(self.by_id)
         return self._last_creation
 
     def hash_of(self, names: Iterable[str]) -> int:
         """A signed 64-bit number that changes when any of these topics does; 0 if none exists."""
-        existing = sorted(name for name in names if name in self.by_name)
-        if not existing:
-            return 0
-        if self._hashed_version != self.version():
-            self._hashed_version = self.version()
-            self._hashes.clear()
-        digest = blake2b(digest_size=HASH_BYTES)
-        for name in existing:
-            if name not in self._hashes:
-                self._hashes[name] = self._topic_hash(self.by_name[name])
-            digest.update(self._hashes[name])
-        return int.from_bytes(digest.digest(), "big", signed=True)
-
-    def _topic_hash(self, topic: Topic) -> bytes:
         racks = self.racks()
-        digest = blake2b(topic.id, digest_size=HASH_BYTES)
-        digest.update(topic.name.encode())
-        for partition in topic.partitions:
-            rack_names = sorted(racks.get(replica) or "" for replica in partition.replicas)
-            digest.update(repr(rack_names).encode())
-        return digest.digest()
+        found = [
+            (topic.id, name, [sorted(racks.get(replica) or "" for replica in one.replicas) for one in topic.partitions])
+            for name, topic in sorted((name, self.by_name[name]) for name in names if name in self.by_name)
+        ]
+        digest = blake2b(repr(found).encode(), digest_size=HASH_BYTES).digest()
+        return int.from_bytes(digest, "big", signed=True) if found else 0

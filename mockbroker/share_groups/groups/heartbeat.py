@@ -105,6 +105,4 @@ class ShareUpdate(MemberUpdate[ShareMember]):
         after = replace(member, assigned=assigned)
         if target_epoch != member.epoch:
             after = replace(after, epoch=target_epoch, previous_epoch=member.epoch, state=MemberState.STABLE)
-        if after != member:
-            self.records.append(self.group.assignment_record(after))
-        return after
+        return self.moved(member, after)

@@ -149,7 +149,8 @@ class InternalTopics:
         if partition.leader != NO_LEADER and partition in self._delayed:
             self._append(partition, self._delayed.pop(partition))
         if partition.topic.name == OFFSETS_TOPIC and cluster.has_groups:
-            groups = [one for one in cluster.groups.ids() if self._partition_in(partition.topic, one) is partition]
+            ids = (group.id for group in cluster.groups.select())
+            groups = [one for one in ids if self._partition_in(partition.topic, one) is partition]
             cluster.groups.coordinator_moved(groups, self._shard_of(partition) or NOTHING_WRITTEN, cluster.now_ms)
 
     # records

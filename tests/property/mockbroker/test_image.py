@@ -210,8 +210,8 @@ class ImageLife(RuleBasedStateMachine):
         if self.exists(group_id):
             for member in list(self.group(group_id).members.values()):
                 if self.group(group_id).state is ClassicGroupState.PREPARING and member.join is None:
-                    joining = join_request(member.id, member.instance_id, (), 10_000, 20_000, group_id=group_id)
-                    joining.protocols = member.protocols
+                    protocols = list(member.protocols.items())
+                    joining = join_request(member.id, member.instance_id, protocols, 10_000, 20_000, group_id=group_id)
                     self.cluster.groups.join(joining, Sender(VERSION, "c", "/h"), self.now_ms, self.rng)
             self.sync(group_id)
 

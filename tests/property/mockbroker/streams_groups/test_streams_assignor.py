@@ -6,12 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mockbroker.streams_groups.members import StreamsMember
-from mockbroker.streams_groups.sticky_assignor import AssignableSubtopology, assign_tasks
+from mockbroker.streams_groups.sticky_assignor import assign_tasks
 from mockbroker.streams_groups.tasks import HeldTasks, TaskSet
+from mockbroker.streams_groups.topology import ConfiguredSubtopology, Subtopology
 
+STATELESS, STATEFUL = Subtopology(), Subtopology(state_changelog_topics=[Subtopology.TopicInfo(name="counts")])
 TOPOLOGIES = st.dictionaries(
     st.sampled_from("0123"),
-    st.builds(AssignableSubtopology, st.integers(1, 9), st.booleans()),
+    st.builds(ConfiguredSubtopology, st.integers(1, 9), st.sampled_from((STATELESS, STATEFUL))),
     min_size=1,
 )
 PROCESSES = st.dictionaries(st.sampled_from([f"member-{n}" for n in range(8)]), st.sampled_from("pqrs"), min_size=1)

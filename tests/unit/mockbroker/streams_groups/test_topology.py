@@ -19,7 +19,8 @@ TOGETHER = Subtopology.CopartitionGroup(source_topics=[0], repartition_source_to
 
 def topics(counts: Mapping[str, int]) -> GroupTopics:
     there: dict[str, Any] = {name: SimpleNamespace(partitions=[None] * count) for name, count in counts.items()}
-    return GroupTopics(there, {}, dict, lambda: 0)
+    cluster: Any = SimpleNamespace(topics=there, topic_by_id={}, brokers={}, version=0)
+    return GroupTopics(cluster)
 
 
 def sub(number: int, *sources: str, reads: tuple[Info, ...] = (), **fields: Any) -> Subtopology:
@@ -38,8 +39,8 @@ def test_a_repartition_topic_is_as_wide_as_what_it_is_made_from_and_so_on_down()
     )
     found = configure(chain, topics({"narrow": 2, "wide": 7}))
     assert {name: topic.partitions for name, topic in found.missing.items()} == {"first": 7, "second": 7, "counts": 7}
-    assert {name: one.tasks for name, one in found.assignable.items()} == {"0": 7, "1": 7, "2": 7}
-    assert [one.is_stateful for one in found.assignable.values()] == [False, False, True]
+    assert {name: one.tasks for name, one in found.subtopologies.items()} == {"0": 7, "1": 7, "2": 7}
+    assert [one.is_stateful for one in found.subtopologies.values()] == [False, False, True]
 
 
 def test_a_repartition_topic_with_a_number_of_its_own_keeps_it():
@@ -51,7 +52,7 @@ def test_a_repartition_topic_with_a_number_of_its_own_keeps_it():
     )
     found = configure(told, topics({"in": 3}))
     assert (found.missing["own"].partitions, found.missing["own"].replication_factor) == (9, 2)
-    assert found.assignable["1"].tasks == 9
+    assert found.subtopologies["1"].tasks == 9
 
 
 def test_a_repartition_topic_that_is_joined_is_as_wide_as_the_topic_beside_it():

@@ -23,7 +23,7 @@ def error_of(parked):
 
 
 def pairs(member):
-    return [(one.name, one.metadata) for one in member.protocols]
+    return list(member.protocols.items())
 
 
 # joining
