@@ -23,7 +23,6 @@ from mockbroker.groups.consumer.classic_members import ClassicMembers
 from mockbroker.groups.consumer.group import ConsumerGroup
 from mockbroker.groups.kind import GROUP_CLASSES, Sender, check_group_id
 from mockbroker.groups.modern.group import ModernGroup
-from mockbroker.groups.modern.rules import rules_of
 from mockbroker.groups.modern.topics import GroupTopics
 from mockbroker.groups.offsets import (
     Committed,
@@ -35,6 +34,7 @@ from mockbroker.parts import load
 from mockbroker.state.coordinator_shard import NEVER, CoordinatorRecord, CoordinatorShard
 from mockbroker.state.errors import ApiError
 from mockbroker.state.image import TopicPartition
+from mockbroker.state.releases import is_since
 from mockbroker.state.timers import WallClock
 from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC
 from protocol.apis.classic_group import (
@@ -77,11 +77,14 @@ class Groups:
         )
         self._groups: dict[str, AnyGroup] = {}
         self.topics = GroupTopics(cluster)
-        self.rules = rules_of(cluster.release)
 
     def config(self, name: str) -> Any:
         """The effective value of a brokers' config."""
         return self.cluster.configs.broker(None, name)
+
+    def is_since(self, release: str) -> bool:
+        """True if brokers are of this release or a later one."""
+        return is_since(self.cluster.release, release)
 
     @property
     def clock(self) -> WallClock:

@@ -44,6 +44,7 @@ class StreamsGroup(ModernGroup[StreamsMember]):
     group_records: ClassVar[tuple[str, ...]] = ("TargetAssignmentMetadata", "Metadata", "Topology")
     no_target: ClassVar[TaskSet] = NO_TASKS
     replaces_empty_classic: ClassVar[bool] = True
+    older_epochs_commit_since: ClassVar[str] = "4.2"  # StreamsGroup.validateOffsetCommit
     topology: Topology | None = None
     metadata: Metadata = field(default_factory=Metadata)
     configured: ConfiguredTopology | None = None
@@ -142,11 +143,6 @@ class StreamsGroup(ModernGroup[StreamsMember]):
     def subscribed_topics(self) -> Collection[str]:
         """The topics that the topology reads, while the group has members."""
         return self.readers.keys() if self.members else ()
-
-    @property
-    def older_epochs_commit(self) -> bool:
-        """True in every release that serves Streams groups: StreamsGroup.validateOffsetCommit, Apache Kafka 4.2.0."""
-        return True
 
     def assignment_epochs(self, member: StreamsMember) -> Callable[[str, int], tuple[str, int | None]]:
         if self.topology is None:

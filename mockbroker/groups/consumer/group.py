@@ -31,6 +31,7 @@ class ConsumerGroup(ModernGroup[ConsumerMember]):
     member_class: ClassVar[type[ConsumerMember]] = ConsumerMember
     types: ClassVar[RecordTypes] = RecordTypes(consumer_group_log, "ConsumerGroup")
     replaces_empty_classic: ClassVar[bool] = True
+    empty_groups_assigned_since: ClassVar[str] = "4.4"
     resolved: dict[str, ResolvedExpression] = field(default_factory=dict)
 
     # records
@@ -101,10 +102,6 @@ class ConsumerGroup(ModernGroup[ConsumerMember]):
             migration.downgrade(self, now_ms, members, rebalance=True)
         elif members:
             ModernGroup.fence(self, members, now_ms)
-
-    @property
-    def assigns_when_empty(self) -> bool:
-        return self.groups.rules.empty_groups_are_assigned
 
     def records_with(self, members: Sequence[ConsumerMember], epoch: int) -> list[CoordinatorRecord]:
         gone = self.subscribers().keys() - {member.expression for member in members}

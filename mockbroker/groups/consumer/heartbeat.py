@@ -131,7 +131,6 @@ class ConsumerUpdate(MemberUpdate[ConsumerMember]):
     def subscribe(self, before: ConsumerMember, after: ConsumerMember) -> ConsumerMember:
         """Apply the member's subscription; the group's epoch increases if the change affects its assignment."""
         group = self.group
-        rules = group.groups.rules
         names_changed = after.topics != before.topics
         if after != before:
             self.records.append(group.member_record(after))
@@ -145,7 +144,7 @@ class ConsumerUpdate(MemberUpdate[ConsumerMember]):
             bump = (
                 names_changed
                 or expression_counts
-                or (rules.assignor_counts and self.assignor != group.assignor_name)
+                or (group.groups.is_since("4.4") and self.assignor != group.assignor_name)
                 or (self.assignor in RACK_AWARE and after.rack != before.rack)
                 or group.epoch == 0
             )
@@ -171,7 +170,7 @@ class ConsumerUpdate(MemberUpdate[ConsumerMember]):
         self, after: ConsumerMember, assignment_epoch: int, target: Partitions, owned: Partitions | None
     ) -> ConsumerMember:
         """Move the member a step towards its target. Raises ApiError: FENCED_MEMBER_EPOCH."""
-        at_once = self.group.groups.rules.unsubscribing_counts_at_once
+        at_once = self.group.groups.is_since("4.2")
         step = ConsumerStep(self.group, after, assignment_epoch, target, owned, revokes_at_once=at_once)
         return self.moved(after, step.reconciled(subscription_changed=self.subscription_changed))
 
@@ -182,7 +181,7 @@ class ConsumerUpdate(MemberUpdate[ConsumerMember]):
 
 def check_room(group: ConsumerGroup, member_id: str, instance_id: str | None) -> None:
     """Raises ApiError: GROUP_MAX_SIZE_REACHED, for a new member of a full group."""
-    replaces = group.groups.rules.static_members_replace_in_full_groups
+    replaces = group.groups.is_since("4.4")  # a static member can replace itself in a full group
     if not replaces or group.static_member(instance_id) is None:
         group.check_capacity(member_id)
 

@@ -53,8 +53,9 @@ class ModernGroup(CoordinatedGroup[SomeMember], Generic[SomeMember]):
     ``targets``, by member id, were computed.
 
     A kind sets ``types``, the types of its records; ``group_records``, the records to delete with the group;
-    ``no_target``, the target of a member without one; and ``commits_offsets``, which is False if its members commit no
-    offsets.
+    ``no_target``, the target of a member without one; ``commits_offsets``, which is False if its members commit no
+    offsets; and the releases since which an older epoch can commit the partitions held since then (KIP-1251), and the
+    target's epoch follows the group's when the last member leaves.
     """
 
     member_class: ClassVar[type[ModernMember]]
@@ -62,6 +63,8 @@ class ModernGroup(CoordinatedGroup[SomeMember], Generic[SomeMember]):
     group_records: ClassVar[Sequence[str]] = ("TargetAssignmentMetadata", "Metadata")
     no_target: ClassVar[Any] = frozenset()
     commits_offsets: ClassVar[bool] = True
+    older_epochs_commit_since: ClassVar[str] = "4.3"
+    empty_groups_assigned_since: ClassVar[str] = "4.0"
     epoch: int = field(init=False)
     metadata_hash: int = 0
     assignment_epoch: int = field(init=False)
@@ -70,7 +73,7 @@ class ModernGroup(CoordinatedGroup[SomeMember], Generic[SomeMember]):
     _metadata_version: int | None = None  # of the topics that the metadata hash was last compared with
 
     def __post_init__(self) -> None:
-        self.epoch = self.assignment_epoch = self.groups.rules.first_epoch
+        self.epoch = self.assignment_epoch = int(self.groups.is_since("4.3"))  # the first heartbeat always increments 0
 
     # records to write
 
@@ -296,16 +299,11 @@ class ModernGroup(CoordinatedGroup[SomeMember], Generic[SomeMember]):
         gone = [record for member in members for record in self.no_member(member.id)]
         staying = [one for one in self.members.values() if one not in members]
         gone += self.records_with(staying, epoch)
-        if not staying and self.assigns_when_empty:
+        if not staying and self.groups.is_since(self.empty_groups_assigned_since):
             gone.append(self.target_epoch_record(epoch, 0))
         for member in members:
             self.cancel_timers_of(member.id)
         self.write(gone)
-
-    @property
-    def assigns_when_empty(self) -> bool:
-        """True if the target's epoch follows the group's when the last member leaves."""
-        return True
 
     def records_with(self, members: Sequence[SomeMember], epoch: int) -> list[CoordinatorRecord]:
         """The records of the group in its next epoch, in which it has only these members."""
@@ -368,13 +366,8 @@ class ModernGroup(CoordinatedGroup[SomeMember], Generic[SomeMember]):
             problem = f"The received {epoch_name(member)} {epoch} does not match the expected member epoch"
             raise stale(member, f"{problem} {member.epoch}.")
 
-    @property
-    def older_epochs_commit(self) -> bool:
-        """True if an older epoch can commit the partitions held since then (KIP-1251)."""
-        return self.groups.rules.commits_by_assignment_epoch
-
     def _commit_check(self, member: SomeMember, epoch: int) -> CommitCheck | None:
-        if not self.older_epochs_commit:
+        if not self.groups.is_since(self.older_epochs_commit_since):
             self._check_epoch(member, epoch)
         if epoch == member.epoch:
             return None

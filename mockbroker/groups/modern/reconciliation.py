@@ -22,7 +22,8 @@ class ReconciliationStep(Generic[SomeMember]):
     Args:
         group: the group before this heartbeat.
         owned: what the member reports that it holds; None: not reported, so it may still hold all of it.
-        revokes_at_once: a member stays in its epoch when it has revoked what it had to revoke.
+        revokes_at_once: a member revokes the partitions of topics that it leaves within its epoch, and can get
+            partitions again that it has just revoked; otherwise its epoch advances as it revokes.
     """
 
     noun: ClassVar[str] = "partitions"
