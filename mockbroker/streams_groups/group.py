@@ -13,10 +13,10 @@ from msgspec import structs
 
 from mockbroker.groups.kind import GroupTimer
 from mockbroker.groups.modern.group import ModernGroup, RecordTypes, stale
-from mockbroker.groups.modern.members import MemberState, messages_of, parts_of
+from mockbroker.groups.modern.members import MemberState, parts_of
 from mockbroker.state.coordinator_shard import CoordinatorRecord
 from mockbroker.streams_groups.members import StreamsMember
-from mockbroker.streams_groups.tasks import Task, TaskSet
+from mockbroker.streams_groups.tasks import ROLES, Task, TaskSet, tasks_as
 from mockbroker.streams_groups.topology import ConfiguredTopology, Topology, readers_of_topics
 from protocol.embedded import streams_group_log
 from protocol.embedded.streams_group_log import StreamsGroupMetadataValue as Metadata
@@ -79,8 +79,7 @@ class StreamsGroup(ModernGroup[StreamsMember]):
         return {one.key: one.value for one in self.metadata.last_assignment_configs or ()}
 
     def target_value(self, kind: type[Any], target: TaskSet) -> Any:
-        active, standby, warmup = (messages_of(kind.TaskIds, of_role) for of_role in target)
-        return kind(active_tasks=active, standby_tasks=standby, warmup_tasks=warmup)
+        return kind(**tasks_as(kind.TaskIds, target))
 
     def apply(self, record: CoordinatorRecord) -> None:
         ModernGroup.apply(self, record)
@@ -99,7 +98,7 @@ class StreamsGroup(ModernGroup[StreamsMember]):
         self.metadata = value
 
     def target_in(self, value: Any) -> TaskSet:
-        return TaskSet(parts_of(value.active_tasks), parts_of(value.standby_tasks), parts_of(value.warmup_tasks))
+        return TaskSet(*(parts_of(getattr(value, role)) for role in ROLES))
 
     def forget_unrecorded(self) -> None:
         """Reset the fields that records do not have, as in a group that was just loaded."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 
 import msgspec
 from msgspec import structs
@@ -15,14 +16,14 @@ from kafka_rack.java import hash_order, string_hash
 from mockbroker.groups.coordinator import Groups
 from mockbroker.groups.kind import GroupTimer, Sender
 from mockbroker.groups.modern.heartbeat import MemberUpdate, check_epoch, check_filled, leave
-from mockbroker.groups.modern.members import JOIN_EPOCH, NO_TIMEOUT, STATIC_LEAVE_EPOCH, messages_of, parts_of
+from mockbroker.groups.modern.members import JOIN_EPOCH, NO_TIMEOUT, STATIC_LEAVE_EPOCH, parts_of
 from mockbroker.state.errors import ApiError, invalid_request
 from mockbroker.streams_groups.assigning import RACK_TAGS, assignment_configs, computed_targets
 from mockbroker.streams_groups.endpoints import partitions_by_endpoint
 from mockbroker.streams_groups.group import NO_TASKS, UNKNOWN_EPOCH, StreamsGroup, TaskOffsets
 from mockbroker.streams_groups.members import StreamsMember
 from mockbroker.streams_groups.reconciliation import StreamsStep
-from mockbroker.streams_groups.tasks import Task, TaskSet
+from mockbroker.streams_groups.tasks import Task, TaskSet, tasks_as
 from mockbroker.streams_groups.topology import (
     ConfiguredTopology,
     Status,
@@ -288,10 +289,9 @@ class _Beat(MemberUpdate[StreamsMember]):
             partitions_by_user_endpoint=endpoints,
         )
         if self.joins or has_other_tasks:
-            response.active_tasks, response.standby_tasks, response.warmup_tasks = (
-                messages_of(Response.TaskIds, of_role, lambda names: hash_order(names, string_hash))
-                for of_role in member.assigned.without_epochs
-            )
+            order = partial(hash_order, hash_of=string_hash)
+            tasks = tasks_as(Response.TaskIds, member.assigned.without_epochs, order=order)
+            response = structs.replace(response, **tasks)
         return response
 
     def _check_tags(self, member: StreamsMember, tags: str) -> None:

@@ -13,15 +13,13 @@ from mockbroker.groups.modern.members import (
     STATIC_LEAVE_EPOCH,
     MemberState,
     ModernMember,
-    messages_of,
     parts_of,
     with_epochs,
 )
-from mockbroker.streams_groups.tasks import HOLDS_NOTHING, HeldTasks
+from mockbroker.streams_groups.tasks import HOLDS_NOTHING, ROLES, HeldTasks, tasks_as
 
 Endpoint = tuple[str, int]
 """Host and port of a member for interactive queries."""
-ROLES = ("active_tasks", "standby_tasks", "warmup_tasks")
 
 
 @dataclass(slots=True, frozen=True, kw_only=True)
@@ -56,12 +54,8 @@ class StreamsMember(ModernMember):
         )
 
     def assignment(self, kind: type[Any]) -> Any:
-        tasks = {
-            f"{role}{suffix}": messages_of(kind.TaskIds, of_role)
-            for suffix, held in (("", self.assigned), ("_pending_revocation", self.pending_revocation))
-            for role, of_role in zip(ROLES, held, strict=True)
-        }
-        return self.message(kind, **tasks)
+        assigned, pending = (tasks_as(kind.TaskIds, held) for held in (self.assigned, self.pending_revocation))
+        return self.message(kind, **assigned, **{f"{role}_pending_revocation": pending[role] for role in ROLES})
 
     def with_assignment(self, value: Any) -> Self:
         assigned, pending = (

@@ -18,7 +18,6 @@ import msgspec
 from kafka_rack.java import hash_order, string_hash
 from mockbroker.api import Errors, Needs, handles
 from mockbroker.call import Call
-from mockbroker.groups.modern.members import messages_of
 from mockbroker.handlers.find_coordinator import sender_of
 from mockbroker.handlers.modern_groups import OF_DESCRIBE, answered_heartbeat, check_protocol, described_groups
 from mockbroker.handlers.topics import check_total
@@ -29,7 +28,7 @@ from mockbroker.state.topics.topic import INTERNAL_TOPICS, check_topic_name
 from mockbroker.streams_groups.group import StreamsGroup, TaskOffsets
 from mockbroker.streams_groups.heartbeat import check_heartbeat, take_heartbeat
 from mockbroker.streams_groups.members import StreamsMember
-from mockbroker.streams_groups.tasks import TaskSet
+from mockbroker.streams_groups.tasks import tasks_as
 from mockbroker.streams_groups.topology import StatusCode, Subtopology, TopicInfo, by_id, changelogs_of, inputs_of
 from mockbroker.subjects import Subjects
 from protocol.apis.streams_group import (
@@ -233,15 +232,10 @@ def described_member(group: StreamsGroup, member: StreamsMember) -> DescribedMem
         client_tags=key_values(member.client_tags),
         task_offsets=described_offsets(group.task_offsets.get(member.id, {})),
         task_end_offsets=described_offsets(group.task_end_offsets.get(member.id, {})),
-        assignment=described_tasks(member.assigned.without_epochs),
-        target_assignment=described_tasks(group.target_of(member.id)),
+        assignment=DescribedTasks(**tasks_as(DescribedTasks.TaskIds, member.assigned.without_epochs)),
+        target_assignment=DescribedTasks(**tasks_as(DescribedTasks.TaskIds, group.target_of(member.id))),
     )
     return found
-
-
-def described_tasks(tasks: TaskSet) -> DescribedTasks:
-    active, standby, warmup = (messages_of(DescribedTasks.TaskIds, of_role) for of_role in tasks)
-    return DescribedTasks(active_tasks=active, standby_tasks=standby, warmup_tasks=warmup)
 
 
 def described_offsets(offsets: TaskOffsets) -> list[DescribedMember.TaskOffset]:

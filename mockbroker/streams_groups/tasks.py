@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+from mockbroker.groups.modern.members import messages_of
 
 Task = tuple[str, int]
 Tasks = frozenset[Task]
@@ -36,3 +38,10 @@ class HeldTasks(NamedTuple):
 
 
 HOLDS_NOTHING = HeldTasks()
+ROLES = ("active_tasks", "standby_tasks", "warmup_tasks")
+"""The names of fields in messages."""
+
+
+def tasks_as(kind: type[Any], tasks: TaskSet | HeldTasks, **others: Any) -> dict[str, list[Any]]:
+    """The fields of a message with tasks of each role, as messages of this class."""
+    return {role: messages_of(kind, of_role, **others) for role, of_role in zip(ROLES, tasks, strict=True)}

@@ -146,7 +146,6 @@ class _Numbers:
         self.topology, self.topics = topology, topics
         self.subtopologies = by_id(topology)
         self.decided: dict[str, int] = {}
-        self.fixed_counts: set[int] | None = None
 
     def configured(self) -> ConfiguredTopology:
         sources = {name for one in self.subtopologies.values() for name in one.source_topics}
@@ -163,17 +162,10 @@ class _Numbers:
             problem = Status(StatusCode.MISSING_INTERNAL_TOPICS, f"Internal topics are missing: {shown(to_make)}")
         return ConfiguredTopology(self.topology.epoch, found, to_make, problem)
 
-    def count(self, name: str) -> int | None:
-        """The partitions of a topic: existing ones, or else the computed number."""
+    def count(self, name: str) -> int:
+        """The partitions of a source topic: existing ones, or else the computed number."""
         topic = self.topics.by_name.get(name)
-        return self.decided.get(name) if topic is None else len(topic.partitions)
-
-    def known_count(self, name: str) -> int:
-        """The partitions of a topic. Raises ApiError: UNKNOWN_SERVER_ERROR, as for an internal error in Kafka."""
-        count = self.count(name)
-        if count is None:
-            raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
-        return count
+        return self.decided[name] if topic is None else len(topic.partitions)
 
     def _repartition_counts(self) -> dict[str, int]:
         """Partitions of repartition topics: the number of tasks of the subtopology that writes them."""
@@ -204,7 +196,7 @@ class _Numbers:
 
     def _decide_sinks(self, one: Subtopology, counts: dict[str, int]) -> None:
         """Set the partitions of the topics that a subtopology writes, if its inputs are known."""
-        of_sources = [count for name in one.source_topics if (count := self.count(name)) is not None]
+        of_sources = [self.count(name) for name in one.source_topics]
         for sink in one.repartition_sink_topics:
             if sink not in counts:
                 own = [counts[topic.name] for topic in one.repartition_source_topics if topic.name in counts]
@@ -224,18 +216,16 @@ class _Numbers:
 
     def _copartitioned(self, names: list[str], fixed: set[str], flexible: set[str]) -> dict[str, int]:
         """The partitions of the repartition topics among these: the same number for all."""
-        own = {name: self.known_count(name) for name in names if name in fixed or name in flexible}
-        others = {name: self.known_count(name) for name in names if name not in own}
+        own = {name: self.count(name) for name in names if name in fixed or name in flexible}
+        others = {name: self.count(name) for name in names if name not in own}
         if others:
             if len(set(others.values())) > 1:
                 raise unequal(others)
             count = next(iter(others.values()))
         elif fixed:
-            if self.fixed_counts is None:
-                self.fixed_counts = {self.known_count(name) for name in fixed}
-            if len(self.fixed_counts) > 1:
+            count, *different = {self.count(name) for name in fixed}
+            if different:
                 raise unequal(own)
-            (count,) = self.fixed_counts
         else:
             count = max(own.values())
         for name in hash_order(own, string_hash):
@@ -247,7 +237,7 @@ class _Numbers:
         return dict.fromkeys(own, count)
 
     def _tasks(self, one: Subtopology) -> int:
-        return max(self.known_count(name) for name in inputs_of(one))
+        return max(self.count(name) for name in inputs_of(one))
 
     def _changelog_counts(self) -> dict[str, int]:
         counts: dict[str, int] = {}

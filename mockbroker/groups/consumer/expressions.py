@@ -60,13 +60,13 @@ def refresh(group: ConsumerGroup, last: ResolvedExpression | None, now_ms: int, 
         refresh_ms: int = group.groups.config("group.consumer.regex.refresh.interval.ms")
         if (
             expressions == group.resolved.keys()
-            and last.version >= topics.last_creation()
+            and group.matched_topics.issuperset(topics.by_id)
             and wall_ms <= last.timestamp + refresh_ms
         ):
             return
     may_see = sender.topic_access()
     names = list(topics.by_name) if may_see is None else list(filter(may_see, topics.by_name))
-    version = topics.version()
+    version, group.matched_topics = topics.version(), frozenset(topics.by_id)
     old = {text: one.topics for text, one in group.resolved.items() if one.topics}
     new = {text: sorted(filter(compiled(text).fullmatch, names)) for text in sorted(expressions)}
     found = [group.expression_record(text, matches, version, wall_ms) for text, matches in new.items()]

@@ -25,7 +25,11 @@ FIBONACCI = -7046029254386353131  # BaseHashTable multiplies hashes by it
 
 @dataclass(slots=True, eq=False)
 class ConsumerGroup(ModernGroup[ConsumerMember]):
-    """A group of KIP-848; ``resolved`` has the last matches of the expressions to which members subscribe."""
+    """A group of KIP-848.
+
+    ``resolved`` has the last matches of the expressions to which members subscribe, ``matched_topics`` the ids of all
+    topics at that time, as far as this coordinator has matched them.
+    """
 
     kind: ClassVar[str] = "consumer"
     member_class: ClassVar[type[ConsumerMember]] = ConsumerMember
@@ -33,6 +37,7 @@ class ConsumerGroup(ModernGroup[ConsumerMember]):
     replaces_empty_classic: ClassVar[bool] = True
     empty_groups_assigned_since: ClassVar[str] = "4.4"
     resolved: dict[str, ResolvedExpression] = field(default_factory=dict)
+    matched_topics: frozenset[bytes] = frozenset()
 
     # records
 

@@ -21,8 +21,6 @@ class GroupTopics:
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
         self.by_name, self.by_id = cluster.topics, cluster.topic_by_id
-        self._seen: frozenset[bytes] = frozenset()  # the ids at the last ``last_creation``
-        self._last_creation = 0
 
     def version(self) -> int:
         """A number that increases whenever topics may have changed."""
@@ -45,13 +43,6 @@ class GroupTopics:
     def ids_of(self, names: Iterable[str]) -> set[bytes]:
         """The ids of the existing topics among these."""
         return {self.by_name[name].id for name in names if name in self.by_name}
-
-    def last_creation(self) -> int:
-        """The version at which a new topic was last seen."""
-        if not self._seen.issuperset(self.by_id):
-            self._last_creation = self.version()
-        self._seen = frozenset(self.by_id)
-        return self._last_creation
 
     def hash_of(self, names: Iterable[str]) -> int:
         """A signed 64-bit number that changes when any of these topics does; 0 if none exists."""
