@@ -130,10 +130,6 @@ class CoordinatedGroup(Generic[Member]):
     groups: Groups
     members: dict[str, Member] = field(default_factory=dict)
 
-    @property
-    def member_count(self) -> int:
-        return len(self.members)
-
     def member(self, member_id: str) -> Member:
         """The member with this id. Raises ApiError: UNKNOWN_MEMBER_ID."""
         member = self.members.get(member_id)

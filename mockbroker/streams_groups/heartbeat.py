@@ -239,19 +239,16 @@ class _Beat(MemberUpdate[StreamsMember]):
             delay = "Assignment delayed due to the configured initial rebalance delay."
             self._add_status(StatusCode.ASSIGNMENT_DELAYED, delay)
             return group.assignment_epoch, NO_TASKS
-        members, targets = self.members_and_targets(member)
-        target_epoch = group.assignment_epoch
-        if keeps_target and target_epoch == group.epoch:
-            target_epoch = epoch
+        if keeps_target and group.assignment_epoch == group.epoch:
             self.records.append(group.target_epoch_record(epoch, group.assignment_timestamp_ms))
-        elif target_epoch < epoch and group.may_assign(self.now_ms):
-            target_epoch, before = epoch, targets
-            targets = computed_targets(group, members, self.configured, self.configs)
-            self.records += group.target_records(epoch, targets, before, self.now_ms)
-        elif target_epoch < epoch:
+            return epoch, group.target_of((self.replaced or member).id)
+        target_epoch, target = self.assign(
+            member, epoch, lambda members, _: computed_targets(group, members, self.configured, self.configs)
+        )
+        if target_epoch < epoch:
             delay = "Assignment delayed due to the configured assignment interval."
             self._add_status(StatusCode.ASSIGNMENT_DELAYED, delay)
-        return target_epoch, targets.get(member.id, NO_TASKS)
+        return target_epoch, target
 
     def _reconciled(self, member: StreamsMember, target_epoch: int, target: TaskSet) -> StreamsMember:
         owned = None if None in self.owned else self.owned

@@ -9,7 +9,7 @@ and heaps.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
@@ -52,16 +52,16 @@ def assign_tasks(
 class JavaHeap(Generic[Item]):
     """``java.util.PriorityQueue``: the order of equal items depends on how the heap has grown.
 
-    >>> heap = JavaHeap(len)
-    >>> for text in ("aa", "b", "c"):
-    ...     heap.add(text)
+    >>> heap = JavaHeap(len, ("aa", "b", "c"))
     >>> heap.poll(), heap.poll(), heap.poll(), heap.poll()
     ('b', 'c', 'aa', None)
     """
 
-    def __init__(self, key: Callable[[Item], float]) -> None:
+    def __init__(self, key: Callable[[Item], float], items: Iterable[Item] = ()) -> None:
         self.key = key
         self.items: list[Item] = []
+        for item in items:
+            self.add(item)
 
     def add(self, item: Item) -> None:
         items, at = self.items, len(self.items)
@@ -91,19 +91,13 @@ class JavaHeap(Generic[Item]):
         return least
 
 
-@dataclass(slots=True)
-class _MemberLoad:
-    id: str
-    tasks: int
-
-
 @dataclass(slots=True, eq=False)
 class _Process:
     """The members of one process, with the number of tasks assigned to each."""
 
     counts: dict[str, int] = field(default_factory=dict)
     tasks: set[Task] = field(default_factory=set)
-    by_load: JavaHeap[_MemberLoad] | None = None
+    by_load: JavaHeap[str] | None = None
 
     @property
     def load(self) -> float:
@@ -191,10 +185,7 @@ class _Assignment:
                     break
 
     def _by_load(self) -> JavaHeap[_Process]:
-        queue: JavaHeap[_Process] = JavaHeap(lambda process: process.load)
-        for process in self.process_order:
-            queue.add(process)
-        return queue
+        return JavaHeap(lambda process: process.load, self.process_order)
 
     def _process_of(self, member_id: str) -> _Process:
         return self.processes[self.members[member_id].process_id]
@@ -250,17 +241,13 @@ class _Assignment:
 
     def _assign_to_process(self, process: _Process, task: Task, *, is_active: bool) -> int:
         """Assign a task to the least loaded member of a process."""
-        if len(process.counts) == 1:
-            return self._add(process, next(iter(process.counts)), task, is_active=is_active)
         if process.by_load is None:
-            process.by_load = JavaHeap(lambda load: load.tasks)
-            for member_id, count in process.counts.items():
-                process.by_load.add(_MemberLoad(member_id, count))
-        load = process.by_load.poll()
-        assert load is not None, "there are members"
-        load.tasks = self._add(process, load.id, task, is_active=is_active)
-        process.by_load.add(load)
-        return load.tasks
+            process.by_load = JavaHeap(process.counts.__getitem__, process.counts)
+        member_id = process.by_load.poll()
+        assert member_id is not None, "there are members"
+        count = self._add(process, member_id, task, is_active=is_active)
+        process.by_load.add(member_id)
+        return count
 
     def _assign_standby(self, queue: JavaHeap[_Process], task: Task) -> bool:
         """Assign a standby to the least loaded process that does not have the task; False if all have it."""

@@ -82,7 +82,7 @@ class ClassicMembers:
                 after = update.reconcile(after, group.assignment_epoch, group.target_of(existing.id), owned)
             migration.downgrade(group, now_ms, [existing], joining=after, rebalance=stale)
         else:
-            after = update.reconcile(after, *update.assign(after), owned)
+            after = update.reconcile(after, *update.assign(after, update.epoch, update.targets), owned)
             update.write(after, request.session_timeout_ms)
             group.set_timer(GroupTimer.SYNC, after.id, now_ms + request.rebalance_timeout_ms)
             update.refresh_expressions(sender)
@@ -186,8 +186,7 @@ def subscription_of(request: JoinGroupRequest) -> ConsumerProtocolSubscription:
 def protocol_name(member: ConsumerMember) -> str:
     """The assignor that the answer to a member names as chosen: the member's first choice."""
     assert member.classic is not None
-    name: str = member.classic.supported_protocols[0].name
-    return name
+    return str(member.classic.supported_protocols[0].name)
 
 
 def await_join(group: ConsumerGroup, member: ConsumerMember, now_ms: int) -> None:

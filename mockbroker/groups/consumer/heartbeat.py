@@ -9,7 +9,7 @@ Source: GroupMetadataManager.consumerGroupHeartbeat and GroupCoordinatorService,
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from random import Random
 from typing import TYPE_CHECKING
@@ -91,7 +91,7 @@ def take_heartbeat(
         member_id, instance_id, epoch, lambda member: owned is not None and owned.issubset(member.assigned)
     )
     after = update.subscribe(before, replace(before.after_request(request, sender), classic=None))
-    after = update.reconcile(after, *update.assign(after), owned)
+    after = update.reconcile(after, *update.assign(after, update.epoch, update.targets), owned)
     update.write(after)
     if new_records:
         migration.start_sessions(group, now_ms)
@@ -154,17 +154,13 @@ class ConsumerUpdate(MemberUpdate[ConsumerMember]):
             self.epoch = group.next_epoch(self.counted, self.records, has_changed=bump)
         return after
 
-    def assign(self, after: ConsumerMember) -> tuple[int, Partitions]:
-        """The epoch of the effective target, and the member's part of it; computed again when due."""
-        group = self.group
-        if group.assignment_epoch >= self.epoch or not group.may_assign(self.now_ms):
-            return group.assignment_epoch, group.target_of((self.replaced or after).id)
-        members, old_targets = self.members_and_targets(after)
+    def targets(
+        self, members: Mapping[str, ConsumerMember], old_targets: Mapping[str, Partitions]
+    ) -> dict[str, Partitions]:
+        """The targets of members by the group's assignor."""
         subscriptions = {(one.topics, one.expression or "") for one in self.counted}
         alike = len(subscriptions) <= 1 and not any(topics and expression for topics, expression in subscriptions)
-        targets = assign_targets(group, self.assignor, self.epoch, members, old_targets, alike=alike)
-        self.records += group.target_records(self.epoch, targets, old_targets, self.now_ms)
-        return self.epoch, targets[after.id]
+        return assign_targets(self.group, self.assignor, self.epoch, members, old_targets, alike=alike)
 
     def reconcile(
         self, after: ConsumerMember, assignment_epoch: int, target: Partitions, owned: Partitions | None

@@ -112,12 +112,8 @@ def upgraded_member(one: ClassicGroupMember, protocol_name: str, epoch: int, ass
 
 def classic_metadata(session_timeout_ms: int, protocols: Protocols) -> ClassicMetadata:
     """The stored metadata of a member of the classic protocol."""
-    return ClassicMetadata(
-        session_timeout_ms=session_timeout_ms,
-        supported_protocols=[
-            ClassicMetadata.ClassicProtocol(name=name, metadata=metadata) for name, metadata in protocols.items()
-        ],
-    )
+    supported = [ClassicMetadata.ClassicProtocol(name=name, metadata=sent) for name, sent in protocols.items()]
+    return ClassicMetadata(session_timeout_ms=session_timeout_ms, supported_protocols=supported)
 
 
 def start_sessions(group: ConsumerGroup, now_ms: int) -> None:

@@ -5,7 +5,7 @@ Source: GroupMetadataManager and GroupCoordinatorService, Apache Kafka 4.4.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Generic
 
@@ -78,6 +78,20 @@ class MemberUpdate(Generic[SomeMember]):
                 targets[after.id] = targets.pop(self.replaced.id)
         members[after.id] = after
         return members, targets
+
+    def assign(self, after: SomeMember, epoch: int, compute: Callable[..., Mapping[str, Any]]) -> tuple[int, Any]:
+        """The epoch of the effective target, and the member's part of it; computed again when due.
+
+        Args:
+            compute: returns the targets of members, from members and current targets by member id.
+        """
+        group = self.group
+        if group.assignment_epoch >= epoch or not group.may_assign(self.now_ms):
+            return group.assignment_epoch, group.target_of((self.replaced or after).id)
+        members, old_targets = self.members_and_targets(after)
+        targets = compute(members, old_targets)
+        self.records += group.target_records(epoch, targets, old_targets, self.now_ms)
+        return epoch, targets[after.id]
 
     def moved(self, before: SomeMember, after: SomeMember) -> SomeMember:
         """The member after a step towards its target."""

@@ -5,6 +5,7 @@ Source: GroupMetadataManager.shareGroupHeartbeat and GroupCoordinatorService, Ap
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from kafka_rack.assignment import Member, in_hash_order
@@ -56,7 +57,7 @@ def take_heartbeat(
     has_changed = member.topics != before.topics or (group.assignment_epoch >= group.epoch and has_unassigned(group))
     members, _ = update.members_and_targets(member)
     epoch = group.next_epoch(members.values(), update.records, has_changed=has_changed)
-    member = update.reconciled(member, *update.assign(epoch, member), has_changed=epoch != group.epoch)
+    member = update.reconciled(member, *update.assign(member, epoch, update.targets), has_changed=epoch != group.epoch)
     update.write(member)
     group.begin_subscribed()
     response = ShareGroupHeartbeatResponse(
@@ -82,17 +83,14 @@ class ShareUpdate(MemberUpdate[ShareMember]):
 
     group: ShareGroup
 
-    def assign(self, epoch: int, member: ShareMember) -> tuple[int, Partitions]:
-        """The epoch of the target, and the member's part; computed for all members after the assignment interval."""
+    def targets(
+        self, members: Mapping[str, ShareMember], old_targets: Mapping[str, Partitions]
+    ) -> dict[str, Partitions]:
+        """The targets of members."""
         group, topics = self.group, self.group.groups.topics
-        if group.assignment_epoch >= epoch or not group.may_assign(self.now_ms):
-            return group.assignment_epoch, group.target_of(member.id)
-        members, old_targets = self.members_and_targets(member)
         in_order = in_hash_order([Member(one.id, sorted(one.topics)) for one in members.values()])
         subscriptions = {one.member_id: frozenset(topics.ids_of(members[one.member_id].topics)) for one in in_order}
-        targets = assign(subscriptions, group.initialized or frozenset(), old_targets)
-        self.records += group.target_records(epoch, targets, old_targets, self.now_ms)
-        return epoch, targets[member.id]
+        return assign(subscriptions, group.initialized or frozenset(), old_targets)
 
     def reconciled(
         self, member: ShareMember, target_epoch: int, target: Partitions, *, has_changed: bool

@@ -113,7 +113,7 @@ async def play(
 def settled(cluster: MockCluster, clients: list[ClientProcess]) -> bool:
     """True if every consumer has joined its group, the groups are stable, and the clients know it."""
     members = Counter(client.plan.group for client in clients)
-    stable = {group.id: group.member_count for group in cluster.state.groups.select(states=["Stable"])}
+    stable = {group.id: len(group.members) for group in cluster.state.groups.select(states=["Stable"])}
     return stable == members and all(client.progress["assigned"] for client in clients)
 
 

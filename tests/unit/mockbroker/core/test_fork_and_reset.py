@@ -106,8 +106,8 @@ def test_forks_give_the_same_ids_for_the_same_commands(sim):
 def test_a_fork_has_committed_offsets_and_no_members(sim):
     join(sim)
     fork = sim.fork()
-    assert [group.member_count for group in fork.cluster.groups.select()] == [0]
-    assert [group.member_count for group in sim.cluster.groups.select()] == [1]
+    assert [len(group.members) for group in fork.cluster.groups.select()] == [0]
+    assert [len(group.members) for group in sim.cluster.groups.select()] == [1]
 
 
 def test_committed_offsets_of_a_fork_are_its_own(sim):

@@ -120,7 +120,7 @@ def test_a_member_that_gives_up_its_expression_no_longer_counts_for_it(driver):
 def test_a_fork_has_the_group_with_its_epoch_and_nobody_in_it(driver):
     driver.join("m", "orders")
     copy = Driver(driver.sim.fork())
-    assert (copy.group.member_count, copy.group.epoch, copy.group.state_name) == (0, 2, "Empty")
+    assert (len(copy.group.members), copy.group.epoch, copy.group.state_name) == (0, 2, "Empty")
     assert copy.beat("m", 2).error_code == ErrorCode.UNKNOWN_MEMBER_ID
     assert copy.join("m", "orders").member_epoch == 3
     assert driver.beat("m", 2).error_code == ErrorCode.NONE
