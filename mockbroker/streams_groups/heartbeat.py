@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import msgspec
-from msgspec import structs
 
 from kafka_rack.java import hash_order, string_hash
 from mockbroker.groups.coordinator import Groups
@@ -149,8 +149,8 @@ class _Beat(MemberUpdate[StreamsMember]):
             group.forget_unrecorded()
         return answer, group, configured.missing
 
-    def _add_status(self, code: StatusCode, detail: str) -> None:
-        self.statuses.append(Status(code, detail))
+    def _add_status(self, code: int, detail: str) -> None:
+        self.statuses.append(Status(status_code=code, status_detail=detail))
 
     # the member
 
@@ -267,7 +267,7 @@ class _Beat(MemberUpdate[StreamsMember]):
         if group.endpoint_epoch != beat.endpoint_information_epoch:
             endpoints = partitions_by_endpoint(group, self.configured, member, self.replaced)
         if self.configured.problem is not None:
-            self.statuses.append(structs.replace(self.configured.problem))
+            self._add_status(self.configured.problem.status_code, self.configured.problem.status_detail)
         if group.shutdown_by is not None:
             self._add_status(
                 StatusCode.SHUTDOWN_APPLICATION,
@@ -275,7 +275,11 @@ class _Beat(MemberUpdate[StreamsMember]):
                 " entire application.",
             )
         self._check_tags(member, self.configs.get(RACK_TAGS, ""))
-        response = Response(
+        tasks: dict[str, Any] = {}
+        if self.joins or has_other_tasks:
+            order = partial(hash_order, hash_of=string_hash)
+            tasks = tasks_as(Response.TaskIds, member.assigned.without_epochs, order=order)
+        return Response(
             member_id=member.id,
             member_epoch=member.epoch,
             heartbeat_interval_ms=group.config("streams.heartbeat.interval.ms"),
@@ -284,12 +288,8 @@ class _Beat(MemberUpdate[StreamsMember]):
             status=self.statuses,
             endpoint_information_epoch=group.endpoint_epoch if self.is_known else 0,
             partitions_by_user_endpoint=endpoints,
+            **tasks,
         )
-        if self.joins or has_other_tasks:
-            order = partial(hash_order, hash_of=string_hash)
-            tasks = tasks_as(Response.TaskIds, member.assigned.without_epochs, order=order)
-            response = structs.replace(response, **tasks)
-        return response
 
     def _check_tags(self, member: StreamsMember, tags: str) -> None:
         """Add a status if the member lacks client tags for rack-aware assignment."""

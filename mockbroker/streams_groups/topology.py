@@ -117,7 +117,8 @@ def configure(topology: Topology, topics: GroupTopics) -> ConfiguredTopology:
     try:
         return _Numbers(topology, topics).configured()
     except _TopicProblemError as error:
-        return ConfiguredTopology(topology.epoch, problem=Status(*error.args))
+        code, detail = error.args
+        return ConfiguredTopology(topology.epoch, problem=Status(status_code=code, status_detail=detail))
 
 
 def shown(names: Iterable[str]) -> str:
@@ -159,7 +160,8 @@ class _Numbers:
         to_make = self._to_make(found)
         problem = None
         if to_make:
-            problem = Status(StatusCode.MISSING_INTERNAL_TOPICS, f"Internal topics are missing: {shown(to_make)}")
+            detail = f"Internal topics are missing: {shown(to_make)}"
+            problem = Status(status_code=StatusCode.MISSING_INTERNAL_TOPICS, status_detail=detail)
         return ConfiguredTopology(self.topology.epoch, found, to_make, problem)
 
     def count(self, name: str) -> int:

@@ -72,7 +72,7 @@ class ClassicMembers:
             expression="",
             classic=migration.classic_metadata(request.session_timeout_ms, protocols_of(request.protocols)),
         )
-        after = update.subscribe(before, after)
+        update.subscribe(before, after)
         owned = migration.existing(subscription.owned_partitions, group.groups.topics)
         group.cancel_timer(GroupTimer.JOIN, after.id)
         if downgrades:

@@ -16,8 +16,9 @@ from mockbroker.state.patterns import PatternError, compiled
 from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
-    from mockbroker.groups.consumer.group import ConsumerGroup, ResolvedExpression
+    from mockbroker.groups.consumer.group import ConsumerGroup
     from mockbroker.groups.kind import Sender
+    from protocol.embedded.consumer_group_log import ConsumerGroupRegularExpressionValue
 
 NOT_GROUPS = re.compile(r"\\Q.*?(?:\\E|$)|\\.|\[\^?\]?(?:\[:\^?\w+:\]|\\.|[^\]\\])*+(?:\]|$)", re.DOTALL)
 """Quoted text, or a class."""
@@ -43,7 +44,9 @@ def takes_effect(
     return after.expression in group.resolved if after.expression else bool(before.expression)
 
 
-def refresh(group: ConsumerGroup, last: ResolvedExpression | None, now_ms: int, sender: Sender) -> None:
+def refresh(
+    group: ConsumerGroup, last: ConsumerGroupRegularExpressionValue | None, now_ms: int, sender: Sender
+) -> None:
     """Match the group's expressions again if that may change the result; if it does, the group's epoch increases.
 
     Args:

@@ -18,7 +18,7 @@ from mockbroker.groups.modern.group import ModernGroup, RecordTypes
 from mockbroker.groups.modern.members import STATIC_LEAVE_EPOCH
 from mockbroker.state.coordinator_shard import CoordinatorRecord
 from protocol.embedded import consumer_group_log
-from protocol.embedded.consumer_group_log import ConsumerGroupRegularExpressionValue as ResolvedExpression
+from protocol.embedded.consumer_group_log import ConsumerGroupRegularExpressionValue
 
 FIBONACCI = -7046029254386353131  # BaseHashTable multiplies hashes by it
 
@@ -36,7 +36,7 @@ class ConsumerGroup(ModernGroup[ConsumerMember]):
     types: ClassVar[RecordTypes] = RecordTypes(consumer_group_log, "ConsumerGroup")
     replaces_empty_classic: ClassVar[bool] = True
     empty_groups_assigned_since: ClassVar[str] = "4.4"
-    resolved: dict[str, ResolvedExpression] = field(default_factory=dict)
+    resolved: dict[str, ConsumerGroupRegularExpressionValue] = field(default_factory=dict)
     matched_topics: frozenset[bytes] = frozenset()
 
     # records

@@ -90,7 +90,8 @@ def take_heartbeat(
     before = update.member(
         member_id, instance_id, epoch, lambda member: owned is not None and owned.issubset(member.assigned)
     )
-    after = update.subscribe(before, replace(before.after_request(request, sender), classic=None))
+    after = replace(before.after_request(request, sender), classic=None)
+    update.subscribe(before, after)
     after = update.reconcile(after, *update.assign(after, update.epoch, update.targets), owned)
     update.write(after)
     if new_records:
@@ -128,7 +129,7 @@ class ConsumerUpdate(MemberUpdate[ConsumerMember]):
         self.subscription_changed = False
         self._last_resolved = next(iter(group.resolved.values()), None)
 
-    def subscribe(self, before: ConsumerMember, after: ConsumerMember) -> ConsumerMember:
+    def subscribe(self, before: ConsumerMember, after: ConsumerMember) -> None:
         """Apply the member's subscription; the group's epoch increases if the change affects its assignment."""
         group = self.group
         names_changed = after.topics != before.topics
@@ -152,7 +153,6 @@ class ConsumerUpdate(MemberUpdate[ConsumerMember]):
         if bump or group.metadata_expired():
             self.counted = list(members.values())
             self.epoch = group.next_epoch(self.counted, self.records, has_changed=bump)
-        return after
 
     def targets(
         self, members: Mapping[str, ConsumerMember], old_targets: Mapping[str, Partitions]
