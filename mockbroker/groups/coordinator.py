@@ -100,12 +100,8 @@ class Groups:
         """Load the groups of a shard: those with a generation, members, or offsets, pending or not."""
         for group_id in sorted(shard.keys()):
             records = [one for one in shard.records_of(group_id) if not isinstance(one.key, OffsetCommitKey)]
-            declared = type(records[0].key).__module__.rpartition(".")[2] if records else ""
-            group: AnyGroup
-            if declared in GROUP_CLASSES:
-                group = load(GROUP_CLASSES[declared])(group_id, self)
-            else:
-                group = ClassicGroup(group_id, self, state_since_ms=self.clock.at(now_ms))
+            declared = type(records[0].key).__module__.rpartition(".")[2] if records else "group_log"
+            group: AnyGroup = load(GROUP_CLASSES[declared])(group_id, self)
             self.register(group)
             group.restore(records, now_ms)
 

@@ -37,9 +37,10 @@ CommitCheck = Callable[[TopicPartition], None]
 """Accepts the commit of one partition, or raises ApiError, which ends the whole commit."""
 
 GROUP_CLASSES: dict[str, str] = {
+    "group_log": "mockbroker.groups.classic.group:ClassicGroup",
     "consumer_group_log": "mockbroker.groups.consumer.group:ConsumerGroup",
 } | merged("group_classes")
-"""The class of each kind with its own records, by the module of ``protocol.embedded`` that declares these."""
+"""The class of each kind, by the module of ``protocol.embedded`` that declares these."""
 
 
 class Sender(NamedTuple):

@@ -33,6 +33,7 @@ from mockbroker.streams_groups.topology import (
     are_equal,
     configure,
     required_topics,
+    status,
 )
 from protocol.apis.streams_group import StreamsGroupHeartbeatRequest, StreamsGroupHeartbeatResponse
 from protocol.error_codes import ErrorCode
@@ -150,7 +151,7 @@ class _Beat(MemberUpdate[StreamsMember]):
         return answer, group, configured.missing
 
     def _add_status(self, code: int, detail: str) -> None:
-        self.statuses.append(Status(status_code=code, status_detail=detail))
+        self.statuses.append(status(code, detail))
 
     # the member
 

@@ -31,8 +31,9 @@ def assign_tasks(
 
     ``offsets`` are those of members' stores, by member id and task.
 
+    >>> from mockbroker.streams_groups.topology import Subtopology
     >>> members = {name: StreamsMember(id=name, process_id=name) for name in ("p", "q")}
-    >>> found = assign_tasks({"0": ConfiguredSubtopology(3)}, members, {}, standby_replicas=0)
+    >>> found = assign_tasks({"0": ConfiguredSubtopology(3, Subtopology())}, members, {}, standby_replicas=0)
     >>> sorted(found["p"].active), sorted(found["q"].active)
     ([('0', 0), ('0', 2)], [('0', 1)])
     """

@@ -39,11 +39,16 @@ class StatusCode(IntEnum):
     MISSING_CLIENT_TAGS = 6
 
 
+def status(code: int, detail: str) -> Status:
+    """A status in a heartbeat response."""
+    return Status(status_code=code, status_detail=detail)
+
+
 class ConfiguredSubtopology(NamedTuple):
     """A subtopology whose internal topics have partition counts, and the number of its tasks."""
 
     tasks: int
-    declared: Subtopology = Subtopology()
+    declared: Subtopology
 
     @property
     def is_stateful(self) -> bool:
@@ -74,7 +79,7 @@ class ConfiguredTopology:
 
 
 class _TopicProblemError(Exception):
-    """The topics do not meet the topology's requirements: the code and the detail of a status."""
+    """The topics do not meet the topology's requirements; its argument is a status."""
 
 
 def by_id(topology: Topology) -> dict[str, Subtopology]:
@@ -117,8 +122,7 @@ def configure(topology: Topology, topics: GroupTopics) -> ConfiguredTopology:
     try:
         return _Numbers(topology, topics).configured()
     except _TopicProblemError as error:
-        code, detail = error.args
-        return ConfiguredTopology(topology.epoch, problem=Status(status_code=code, status_detail=detail))
+        return ConfiguredTopology(topology.epoch, problem=error.args[0])
 
 
 def shown(names: Iterable[str]) -> str:
@@ -137,7 +141,7 @@ def invalid(problem: str) -> ApiError:
 
 
 def badly_partitioned(problem: str) -> _TopicProblemError:
-    return _TopicProblemError(StatusCode.INCORRECTLY_PARTITIONED_TOPICS, problem)
+    return _TopicProblemError(status(StatusCode.INCORRECTLY_PARTITIONED_TOPICS, problem))
 
 
 class _Numbers:
@@ -152,7 +156,8 @@ class _Numbers:
         sources = {name for one in self.subtopologies.values() for name in one.source_topics}
         missing = sorted(sources.difference(self.topics.by_name))
         if missing:
-            raise _TopicProblemError(StatusCode.MISSING_SOURCE_TOPICS, f"Source topics {shown(missing)} are missing.")
+            detail = f"Source topics {shown(missing)} are missing."
+            raise _TopicProblemError(status(StatusCode.MISSING_SOURCE_TOPICS, detail))
         self.decided.update(self._repartition_counts())
         self._enforce_copartitioning()
         self.decided.update(self._changelog_counts())
@@ -160,8 +165,7 @@ class _Numbers:
         to_make = self._to_make(found)
         problem = None
         if to_make:
-            detail = f"Internal topics are missing: {shown(to_make)}"
-            problem = Status(status_code=StatusCode.MISSING_INTERNAL_TOPICS, status_detail=detail)
+            problem = status(StatusCode.MISSING_INTERNAL_TOPICS, f"Internal topics are missing: {shown(to_make)}")
         return ConfiguredTopology(self.topology.epoch, found, to_make, problem)
 
     def count(self, name: str) -> int:

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from random import Random
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from mockbroker.groups.classic.members import (
     ClassicGroupMember,
@@ -73,9 +73,10 @@ class ClassicGroup(CoordinatedGroup[ClassicGroupMember]):
 
         Of the protocols of its members only the chosen one is known.
         """
-        value: GroupMetadataValue | None = records[0].value if records else None
-        if value is None:
+        self.state_since_ms = self.groups.clock.at(now_ms)
+        if not records:
             return
+        value: Any = records[0].value
         self.generation = value.generation
         self.protocol_type, self.protocol_name = value.protocol_type or None, value.protocol
         self.leader_id = value.leader

@@ -51,26 +51,21 @@ def assign_targets(
     """
     topics = group.groups.topics
     by_name = topics.by_name
-    topics_of = {member_id: group.topics_of(member) for member_id, member in members.items()}
-    subscribed = sorted(frozenset().union(*topics_of.values()).intersection(by_name))
+    topics_of = {one.id: sorted(group.topics_of(one).intersection(by_name)) for one in members.values()}
+    subscribed = sorted(set().union(*topics_of.values()))
     topology = Topology(
         topics.racks(),
         {name: [partition.replicas for partition in by_name[name].partitions] for name in subscribed},
         {name: by_name[name].id for name in subscribed},
     )
-    existing: dict[frozenset[str], list[str]] = {}
     inputs = []
     for member_id, member in members.items():
-        own_topics = topics_of[member_id]
-        names = existing.get(own_topics)
-        if names is None:
-            names = existing[own_topics] = sorted(own_topics.intersection(by_name))
         owned = [
             (name, sorted(partitions))
             for topic_id, partitions in grouped(targets.get(member_id, ())).items()
             if (name := topics.name_of(topic_id)) is not None and name in topology.replicas
         ]
-        inputs.append(Member(member_id, names, member.rack, member.instance_id, owned))
+        inputs.append(Member(member_id, topics_of[member_id], member.rack, member.instance_id, owned))
     try:
         assign = SERVER_ASSIGNORS[assignor]
         if assign is assign_uniform and not alike:
