@@ -7,7 +7,7 @@ is opened, it is rewritten from the image, so that it does not grow from start t
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mockbroker.data_directories.batch_scan import position_of
@@ -48,8 +48,10 @@ class MetadataLog:
             self._replay(batch)
         if self.image is not None:
             kept = list(self.image.metadata_records())
-            if self.count > 2 * len(kept) + SPARE_RECORDS:
-                self._rewrite(kept)
+            if self.count > 2 * len(kept) + SPARE_RECORDS:  # one batch of them at the next offset is enough
+                self._file.start = self.end_offset
+                self._file.rewrite([self._batch(kept)], self._file.size)
+                self.end_offset += len(kept)
 
     def append(self, records: Sequence[object], /) -> None:
         """Write what is committed together. Raises StorageError: nothing is written."""
@@ -57,8 +59,10 @@ class MetadataLog:
         self.end_offset += len(records)
         self._data.written(self._file)
 
-    def _batch(self, records: Sequence[object]) -> bytes:
-        return commit_batch(records, self.end_offset, self.leader_epoch, timestamp_ms=self._now_ms())
+    def _batch(self, records: Sequence[Any]) -> bytes:
+        """A commit of at least one record as one batch. Source: BatchAccumulator, Apache Kafka 4.4."""
+        framed = [Record(timestamp=self._now_ms(), value=write_frame(record)) for record in records]
+        return build_batch(framed, base_offset=self.end_offset, leader_epoch=self.leader_epoch)
 
     def _replay(self, batch: StoredBatch) -> None:
         """Apply the records of a batch of the file."""
@@ -69,7 +73,8 @@ class MetadataLog:
                 f"{self._file.directory}, byte {position}: offset {batch.base_offset}, but {self.end_offset} is next"
             )
         try:
-            records = records_in(self._file.read(position, len(batch.data)))
+            data = self._file.read(position, len(batch.data))
+            records = [read_frame(one.value or b"") for one in iter_records(data)]
         except ProtocolError as error:
             raise DataDirectoryError(f"{self._file.directory}, byte {position}: {error}") from None
         for record in records:
@@ -77,34 +82,3 @@ class MetadataLog:
         self.count += len(records)
         self.end_offset = batch.last_offset + 1
         self.leader_epoch = max(self.leader_epoch, batch.leader_epoch + 1)
-
-    def _rewrite(self, records: Sequence[object]) -> None:
-        """Rewrite the file: one batch of the records that the image needs, at the next offset."""
-        self._file.start = self.end_offset
-        self._file.rewrite([self._batch(records)], self._file.size)
-        self.end_offset += len(records)
-
-
-def commit_batch(records: Iterable[Any], base_offset: int, leader_epoch: int, *, timestamp_ms: int) -> bytes:
-    """A commit of at least one record as one batch, in the controller's leader epoch.
-
-    Source: BatchAccumulator, Apache Kafka 4.4.
-
-    >>> from protocol.embedded.metadata_settings import FeatureLevelRecord
-    >>> data = commit_batch([FeatureLevelRecord(name="kraft.version", feature_level=1)], 7, 2, timestamp_ms=0)
-    >>> [record.name for record in records_in(data)]
-    ['kraft.version']
-    """
-    return build_batch(
-        [Record(timestamp=timestamp_ms, value=write_frame(record)) for record in records],
-        base_offset=base_offset,
-        leader_epoch=leader_epoch,
-    )
-
-
-def records_in(batch: bytes) -> list[Any]:
-    """The records of a batch of the metadata log.
-
-    Raises: RecordError, DecodeError: the bytes are not a batch of records. UnknownMetadataRecordError.
-    """
-    return [read_frame(one.value or b"") for one in iter_records(batch)]

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from mockbroker.adapters.tls.stores import Identity, StoreError, load_key, load_trusted
-from mockbroker.state.security.tls import NONE, REQUIRED, ListenerTls, TrustStore
+from mockbroker.state.security.tls import NONE, REQUIRED, ListenerTls, Store
 
 VERSIONS = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
 
@@ -45,7 +45,7 @@ def put_versions(context: ssl.SSLContext, names: tuple[str, ...]) -> None:
     context.minimum_version, context.maximum_version = VERSIONS[names[0]], VERSIONS[names[-1]]
 
 
-def put_trusted(context: ssl.SSLContext, store: TrustStore) -> None:
+def put_trusted(context: ssl.SSLContext, store: Store) -> None:
     """Let a context trust the certificates of a store. Raises StoreError."""
     try:
         context.load_verify_locations(cadata=load_trusted(store))

@@ -17,7 +17,7 @@ from typing import Any
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.hazmat.primitives.serialization.pkcs12 import load_pkcs12
 
-from mockbroker.state.security.tls import PEM, KeyStore, TrustStore
+from mockbroker.state.security.tls import PEM, Store
 
 JAVA_TYPES = frozenset({"PKCS12", "JKS"})
 DER_SEQUENCE = b"\x30"
@@ -47,11 +47,11 @@ def explained(what: str) -> Iterator[None]:
         raise StoreError(f"{what}: {error}") from None
 
 
-def load_key(store: KeyStore) -> Identity:
+def load_key(store: Store) -> Identity:
     """The key and certificates of a key store. Raises StoreError."""
     if store.key is not None:
         with explained("Invalid PEM keystore configs"):
-            return pem_key(store.key, store.certificate_chain or "", store.key_password)
+            return pem_key(store.key, store.certificates or "", store.key_password)
     if store.type == PEM:
         with explained(f"Failed to load PEM SSL keystore {store.location}"):
             text = read_file(store.location).decode(errors="replace")
@@ -64,7 +64,7 @@ def load_key(store: KeyStore) -> Identity:
         return Identity(certificates_in(found), key)
 
 
-def load_trusted(store: TrustStore) -> str:
+def load_trusted(store: Store) -> str:
     """The certificates of a trust store, as PEM. Raises StoreError."""
     if store.certificates is not None:
         with explained("Invalid PEM truststore configs"):
@@ -126,7 +126,7 @@ def pem_blocks(text: str, kind: str) -> list[tuple[str, str]]:
 # PKCS#12
 
 
-def read_pkcs12(store: KeyStore | TrustStore) -> Any:
+def read_pkcs12(store: Store) -> Any:
     """The contents of a file in PKCS#12. Raises StoreError."""
     if store.type.upper() not in JAVA_TYPES:
         raise StoreError(f"expected the type PEM, PKCS12 or JKS, got {store.type}")

@@ -24,25 +24,23 @@ CLIENT_AUTH = "ssl.client.auth"
 
 
 @dataclass(slots=True, frozen=True)
-class KeyStore:
-    """A listener's private key and certificates: in a file, or in the settings themselves, as PEM."""
+class Store:
+    """Certificates, in a key store with a private key: in a file, or in the settings themselves, as PEM.
 
-    type: str
-    location: str | None
-    password: str | None = field(repr=False)
-    key_password: str | None = field(repr=False)
-    key: str | None = field(repr=False)
-    certificate_chain: str | None = field(repr=False)
-
-
-@dataclass(slots=True, frozen=True)
-class TrustStore:
-    """The certificates that clients' certificates are verified with."""
+    Those of a trust store are the ones that clients' certificates are verified with.
+    """
 
     type: str
     location: str | None
     password: str | None = field(repr=False)
     certificates: str | None = field(repr=False)
+    key: str | None = field(repr=False, default=None)
+    key_password: str | None = field(repr=False, default=None)
+
+
+def store_of(own: ListenerSettings, kind: str, certificates: str, *more: str) -> Store:
+    names = (f"{kind}.location", f"{kind}.password", certificates, *more)
+    return Store(own.value(f"ssl.{kind}.type") or "", *(own.value(f"ssl.{name}") for name in names))
 
 
 @dataclass(slots=True, frozen=True)
@@ -50,8 +48,8 @@ class ListenerTls:
     """The TLS settings for one listener of one broker."""
 
     listener: str
-    key_store: KeyStore
-    trust_store: TrustStore | None
+    key_store: Store
+    trust_store: Store | None
     versions: tuple[str, ...]
     client_auth: str
     mapping: PrincipalMapping
@@ -73,18 +71,17 @@ def tls_of(settings: Mapping[str, Any], listener: str, protocol: str) -> Listene
         raise ValueError(f"listener {listener}: {error}") from None
 
 
-def key_store(own: ListenerSettings) -> KeyStore:
+def key_store(own: ListenerSettings) -> Store:
     """The configured key store, with settings that are valid together."""
-    names = ("keystore.location", "keystore.password", "key.password", "keystore.key", "keystore.certificate.chain")
-    found = KeyStore(own.value("ssl.keystore.type") or "", *(own.value(f"ssl.{name}") for name in names))
+    found = store_of(own, "keystore", "keystore.certificate.chain", "keystore.key", "key.password")
     if found.key is not None:
         if found.type != PEM:
             raise ValueError(f"SSL private key can be specified only for PEM, but key store type is {found.type}.")
-        if found.certificate_chain is None:
+        if found.certificates is None:
             raise ValueError("SSL private key is specified, but certificate chain is not specified.")
         if found.location is not None:
             raise ValueError("Both SSL key store location and separate private key are specified.")
-    elif found.certificate_chain is not None:
+    elif found.certificates is not None:
         raise ValueError("SSL certificate chain is specified, but private key is not specified")
     if found.type == PEM and found.password is not None and (found.key is not None or found.location is not None):
         raise ValueError(
@@ -99,10 +96,9 @@ def key_store(own: ListenerSettings) -> KeyStore:
     return found
 
 
-def trust_store(own: ListenerSettings) -> TrustStore | None:
+def trust_store(own: ListenerSettings) -> Store | None:
     """The configured trust store, with settings that are valid together; None for the system's certificates."""
-    names = ("location", "password", "certificates")
-    found = TrustStore(own.value("ssl.truststore.type") or "", *(own.value(f"ssl.truststore.{name}") for name in names))
+    found = store_of(own, "truststore", "truststore.certificates")
     if found.certificates is not None:
         if found.type != PEM:
             raise ValueError(

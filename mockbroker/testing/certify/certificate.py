@@ -90,39 +90,29 @@ class Crossing:
 
 def crossings(certificate: Certificate) -> list[Crossing]:
     """One for each category that was seen."""
-    traffic = certificate.facts.traffic
     found = []
     for category in ("consume", "produce", "other"):
-        keys = [key for key in traffic if key.category == category]
-        total = sum(traffic[key] for key in keys)
+        sizes = {key: size for key, size in certificate.facts.traffic.items() if key.category == category}
+        total = sum(sizes.values())
         if not total:
             continue
-        crossed = [key for key in keys if key.locality == "cross"]
-        saved = [key for key in crossed if key.saves]
-        found.append(
-            Crossing(
-                category,
-                total,
-                sum(traffic[key] for key in crossed),
-                sum(traffic[key] for key in saved),
-                sum(traffic[key] for key in crossed if key.at_most and not key.saves),
-                price(certificate, crossed, total),
-                price(certificate, saved, total),
-                certificate.prices.currency,
-            )
-        )
+        crossed = {key: size for key, size in sizes.items() if key.locality == "cross"}
+        saved = {key: size for key, size in crossed.items() if key.saves}
+        perhaps = sum(size for key, size in crossed.items() if key.at_most and not key.saves)
+        costs = price(certificate, crossed, total), price(certificate, saved, total)
+        amounts = (total, sum(crossed.values()), sum(saved.values()), perhaps)
+        found.append(Crossing(category, *amounts, *costs, certificate.prices.currency))
     return found
 
 
-def price(certificate: Certificate, keys: Sequence[CallTrafficKey], total: int) -> Decimal:
+def price(certificate: Certificate, sizes: Mapping[CallTrafficKey, int], total: int) -> Decimal:
     """The cost of these bytes if ``total`` were a terabyte."""
     money = Decimal(0)
-    for key in keys:
+    for key, size in sizes.items():
         sender, receiver = key.broker_rack or "", key.client_rack
         if key.category == "produce":
             sender, receiver = receiver, sender
-        scaled = certificate.facts.traffic[key] * TERABYTE // total
-        money += certificate.prices.cost(sender, receiver, scaled)
+        money += certificate.prices.cost(sender, receiver, size * TERABYTE // total)
     return money.quantize(Decimal("0.000001"))
 
 
