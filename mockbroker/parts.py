@@ -65,13 +65,12 @@ class OptionalPart(NamedTuple):
             ``connection_closed``, ``broker_stopped``, ``leader_changed``, ``forget_topic`` and ``forget_group``.
         followed_share_sessions: the module that follows share sessions at a real cluster, by ``forwarded(call)`` and
             ``answered(call, response)``.
-        sasl_mechanisms: by Kafka's name ``(settings, listener_settings, open_file) -> (clock) -> SaslMechanism``, which
+        sasl_mechanisms: by Kafka's name ``(settings, listener_settings) -> (clock) -> SaslMechanism``, which
             creates a mechanism for each exchange on a listener. Raises ValueError: its settings are invalid.
         access_of: ``(cluster, principal, address) -> Access | None``, a principal's allowed operations; None: all.
         access_check: ``(call) -> Verdict | None``, the stage of a call's path that refuses unauthorized requests.
         read_oauthbearer: ``(message) -> (authorization id, token)`` of a client's first message of OAUTHBEARER. Raises
             InvalidTokenError, BrokenTokenError.
-        key_file: ``(path) -> KeyFile``, which reads a file of keys again after a change.
         metadata_support: ``(brokers, settings, release) -> MetadataSupport | None``, another mode than KRaft if the
             settings require one. Raises ValueError: they contradict each other.
         storage: ``(path, fsync=...) -> Storage``, a data directory. Raises DataDirectoryError, OSError; ValueError:
@@ -95,7 +94,6 @@ class OptionalPart(NamedTuple):
     access_of: str = ""
     access_check: str = ""
     read_oauthbearer: str = ""
-    key_file: str = ""
     metadata_support: str = ""
     update_channels: str = ""
     storage: str = ""

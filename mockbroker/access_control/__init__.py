@@ -16,5 +16,4 @@ PART = OptionalPart(
     access_of="mockbroker.access_control.authorizer:access_of",
     access_check="mockbroker.access_control.access_rules:check_access",
     read_oauthbearer="mockbroker.access_control.oauthbearer:token_in",
-    key_file="mockbroker.access_control.key_file:WatchedFile",
 )

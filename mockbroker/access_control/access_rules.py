@@ -278,7 +278,7 @@ def configs(call: Call, access: PrincipalAccess) -> Refusal:
 
     def error_of(one: Any) -> ApiError | None:
         kind, name = one.resource_type, one.resource_name
-        if kind not in SERVED or (not reads and (named[kind, name] > 1 or is_unreadable(one))):
+        if kind not in SERVED or (not reads and (named[kind, name] > 1 or is_refused(check_changes, changes_of(one)))):
             return None  # the handler reports it
         if kind == TOPIC_RESOURCE:
             return unless(access.may_topic(operation, name), TOPIC_FAILED, TOPIC_FAILED.meaning)
@@ -290,10 +290,10 @@ def configs(call: Call, access: PrincipalAccess) -> Refusal:
     return split(call, "resources", error_of)
 
 
-def is_unreadable(resource: Any) -> bool:
-    """True if a broker refuses a change before the authorization: a config twice, or without a value."""
+def is_refused(check: Callable[[Any], object], value: Any) -> bool:
+    """True if a check of the broker, which comes before the authorization, refuses a value."""
     try:
-        check_changes(changes_of(resource))
+        check(value)
     except ApiError:
         return True
     return False
@@ -412,17 +412,9 @@ def streams_heartbeat(call: Call, access: PrincipalAccess) -> Refusal:
     """Internal and malformed topics are reported first."""
     verdict = check_groups(call, access, Operation.READ)
     names = subjects_of(call).topics
-    if verdict is None and not any(name in INTERNAL_TOPICS or not is_legal(name) for name in names):
+    if verdict is None and not any(name in INTERNAL_TOPICS or is_refused(check_topic_name, name) for name in names):
         verdict = check_topics(call, access, Operation.DESCRIBE)
     return verdict
-
-
-def is_legal(name: str) -> bool:
-    try:
-        check_topic_name(name)
-    except ApiError:
-        return False
-    return True
 
 
 def described_groups(call: Call, access: PrincipalAccess) -> Refusal:

@@ -14,9 +14,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from mockbroker.access_control.key_file import WatchedFile
 from mockbroker.access_control.oauthbearer import BearerToken, RefusedTokenError
 from mockbroker.access_control.unsecured_tokens import JAVA_SPACE, MAX_TIME_MS, bytes_in, integer, no_constant
-from mockbroker.state.security.listeners import KeyFile
 from mockbroker.state.security.mechanisms import BrokenTokenError
 
 MAX_LONG = 2**63 - 1
@@ -59,7 +59,7 @@ class SignedValidator:
 
     __slots__ = ("_expected", "_file", "_keys")
 
-    def __init__(self, file: KeyFile, expected: Expectations) -> None:
+    def __init__(self, file: WatchedFile, expected: Expectations) -> None:
         self._file, self._expected = file, expected
         self._keys: list[Key] = []
         self._refresh()

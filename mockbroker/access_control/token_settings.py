@@ -11,6 +11,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from kafka_rack.extras import pip_install
+from mockbroker.access_control.key_file import WatchedFile
 from mockbroker.access_control.oauthbearer import OauthBearerMechanism, TokenValidator
 from mockbroker.access_control.signed_tokens import Expectations, SignedValidator
 from mockbroker.access_control.unsecured_tokens import UnsecuredValidator
@@ -19,7 +20,7 @@ from mockbroker.state.security.listeners import PREFIX as OF_LISTENERS
 from mockbroker.state.security.mechanisms import OAUTHBEARER
 
 if TYPE_CHECKING:
-    from mockbroker.state.security.listeners import KeyFile, ListenerSettings
+    from mockbroker.state.security.listeners import ListenerSettings
     from mockbroker.state.timers import WallClock
 
 PACKAGE = "org.apache.kafka.common.security.oauthbearer"
@@ -31,13 +32,8 @@ PREFIX = "sasl.oauthbearer."
 FILE = "file:"
 
 
-def maker_of(
-    settings: Mapping[str, Any], own: ListenerSettings, open_file: Callable[[str], KeyFile] | None
-) -> Callable[[WallClock], OauthBearerMechanism]:
+def maker_of(settings: Mapping[str, Any], own: ListenerSettings) -> Callable[[WallClock], OauthBearerMechanism]:
     """The factory of a listener's mechanism.
-
-    Args:
-        open_file: opens a file of keys by its path; None without access to files.
 
     Raises: ValueError: no login module, or a setting that is missing, invalid or not supported.
     """
@@ -52,7 +48,7 @@ def maker_of(
     given = own.given(handler) or UNSECURED_HANDLER
     validator: TokenValidator
     if given == SIGNED_HANDLER:
-        validator = signed_validator(own, open_file)
+        validator = signed_validator(own)
     elif given == UNSECURED_HANDLER:
         try:
             validator = UnsecuredValidator(options)
@@ -63,7 +59,7 @@ def maker_of(
     return lambda clock: OauthBearerMechanism(validator, clock)
 
 
-def signed_validator(own: ListenerSettings, open_file: Callable[[str], KeyFile] | None) -> TokenValidator:
+def signed_validator(own: ListenerSettings) -> TokenValidator:
     """The validator with a file of keys. Raises ValueError, also if PyJWT, of the extra ``oauth``, is missing."""
 
     def value(name: str) -> Any:
@@ -97,7 +93,7 @@ def signed_validator(own: ListenerSettings, open_file: Callable[[str], KeyFile] 
         )
     url = text("jwks.endpoint.url") or ""
     path = url.removeprefix(FILE)
-    if path == url or open_file is None:
+    if path == url:
         raise ValueError(
             f"{name('jwks.endpoint.url')}: expected file:/PATH, for keys are not fetched, got {url or 'none'}"
         )
@@ -105,6 +101,6 @@ def signed_validator(own: ListenerSettings, open_file: Callable[[str], KeyFile] 
         path = "/" + path[2:].partition("/")[2]
     expected = Expectations(audiences, issuer, subject, scope, value("clock.skew.seconds"))
     try:
-        return SignedValidator(open_file(path), expected)
+        return SignedValidator(WatchedFile(path), expected)
     except (OSError, ValueError) as error:
         raise ValueError(f"{name('jwks.endpoint.url')}: {error}") from None

@@ -25,7 +25,6 @@ from mockbroker.state.cluster import Cluster
 if TYPE_CHECKING:
     from mockbroker.adapters.blocking import BlockingMockCluster
     from mockbroker.adapters.tls.contexts import TlsListener
-    from mockbroker.state.security.listeners import KeyFile
     from mockbroker.state.security.tls import ListenerTls
 
 
@@ -106,7 +105,6 @@ class MockCluster(ServedCluster):
         with self._given_back_on_error():
             durable = {} if self._storage is None else self._storage.durable(seed)
             state = Cluster.create(brokers, settings=settings, seed=seed, release=options.emulate, **durable)
-            state.security.open_file = open_key_file
             state.security.add_users(state, options.users or {}, secrets.token_bytes)
             state.security.check(state)
             made: dict[ListenerTls, TlsListener] = {}
@@ -290,8 +288,3 @@ class MockCluster(ServedCluster):
     def _given_back_on_error(self) -> AbstractContextManager[None]:
         """A context that releases the data directory if its block fails."""
         return nullcontext() if self._storage is None else self._storage.unlocked_on_error()
-
-
-def open_key_file(path: str) -> KeyFile:
-    """An opened file of keys."""
-    return provided("key_file")(path)  # type: ignore[no-any-return]

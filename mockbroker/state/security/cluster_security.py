@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from mockbroker.state.brokers.broker import Broker, Listener
     from mockbroker.state.cluster import Cluster
     from mockbroker.state.security.authentication import Authenticator
-    from mockbroker.state.security.listeners import KeyFile, ListenerSecurity
+    from mockbroker.state.security.listeners import ListenerSecurity
     from mockbroker.state.security.mechanisms import SaslMechanism
     from mockbroker.state.security.tls import ListenerTls
 
@@ -20,15 +20,11 @@ SALT_BYTES = 16
 
 
 class ClusterSecurity:
-    """The security settings of each listener; ``users`` are the initial users with their passwords.
+    """The security settings of each listener; ``users`` are the initial users with their passwords."""
 
-    ``open_file`` opens a key file by its path; None without files.
-    """
-
-    __slots__ = ("open_file", "users", "_listeners")
+    __slots__ = ("users", "_listeners")
 
     def __init__(self) -> None:
-        self.open_file: Callable[[str], KeyFile] | None = None
         self.users: dict[str, str] = {}
         self._listeners: dict[tuple[str, str], ListenerSecurity] = {}
 
@@ -53,7 +49,7 @@ class ClusterSecurity:
         if found is None:
             from mockbroker.state.security.listeners import security_of
 
-            found = self._listeners[key] = security_of(cluster.settings, *key, self.users, self.open_file)
+            found = self._listeners[key] = security_of(cluster.settings, *key, self.users)
         return found
 
     def check(self, cluster: Cluster) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from kafka_rack.java import hash_order, string_hash
 from mockbroker.parts import load, merged
@@ -28,13 +28,6 @@ PREFIX = "listener.name."
 JAAS_SETTING = "sasl.jaas.config"
 USER_OPTION = "user_"
 DELAY_SETTING = "connection.failed.authentication.delay.ms"
-
-
-class KeyFile(Protocol):
-    """A key file."""
-
-    def changed(self) -> str | None:
-        """Its text if it has changed since the last call. Raises OSError, ValueError."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -98,13 +91,11 @@ def security_of(
     listener: str,
     protocol: str,
     users: Mapping[str, str],
-    open_file: Callable[[str], KeyFile] | None = None,
 ) -> ListenerSecurity:
     """The security settings of a SASL listener.
 
     Args:
         users: passwords by user, besides those in the JAAS configuration.
-        open_file: opens a key file by its path; None without files.
 
     Raises: ValueError: an unsupported mechanism, PLAIN without passwords, OAUTHBEARER without a login module, or an
         invalid value.
@@ -135,11 +126,7 @@ def security_of(
         own.value(DELAY_SETTING),
         {one: own.value("connections.max.reauth.ms", one) for one in mechanisms},
         passwords,
-        {
-            name: load(path)(settings, own, open_file)
-            for name, path in merged("sasl_mechanisms").items()
-            if name in mechanisms
-        },
+        {name: load(path)(settings, own) for name, path in merged("sasl_mechanisms").items() if name in mechanisms},
     )
 
 

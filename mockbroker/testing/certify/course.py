@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from mockbroker.state.topics.topic import INTERNAL_TOPICS, Partition
 from mockbroker.testing.certify.clusters import OwnCluster
@@ -43,11 +43,8 @@ async def run(plan: CertifyPlan, say: Say = lambda _: None) -> WireFacts:
     Raises: ProgramError: it cannot be started, or did nothing. OSError: the capture cannot be written. Of a real
     cluster RealClusterError: it does not answer, UnfitClusterError: it is of no use for this.
     """
-    course = CertifyCourse(plan, say)
-    try:
+    async with CertifyCourse(plan, say) as course:
         return await course.run()
-    finally:
-        await course.close()
 
 
 class CertifyCourse:
@@ -94,7 +91,10 @@ class CertifyCourse:
         await self._finish()
         return self.facts
 
-    async def close(self) -> None:
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
         """End processes and cluster."""
         await self._stop_feeding()
         for program in self.programs:

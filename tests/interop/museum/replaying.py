@@ -37,11 +37,8 @@ class BugCourse(CertifyCourse):
 
 async def run(plan: CertifyPlan, say: Say, bug: Bug) -> WireFacts:
     """What the wire shows of a client in the steps of a bug."""
-    course = BugCourse(plan, say, bug)
-    try:
+    async with BugCourse(plan, say, bug) as course:
         return await course.run()
-    finally:
-        await course.close()
 
 
 def replay(bug: Bug, version: str, say: Callable[[str], None]) -> CertifyCheck:

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mockbroker.access_control import token_settings
 from mockbroker.access_control.oauthbearer import BearerToken, RefusedTokenError
 from mockbroker.access_control.signed_tokens import Expectations, SignedValidator
 from mockbroker.core.simulation import Simulation
@@ -222,8 +223,9 @@ def checked(paths: list[str], **changes: str | None) -> None:
         paths.append(path)
         return Keys(jwk("P-256"))
 
-    sim.cluster.security.open_file = open_file
-    sim.cluster.security.check(sim.cluster)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(token_settings, "WatchedFile", open_file)
+        sim.cluster.security.check(sim.cluster)
 
 
 @pytest.mark.parametrize("url", ["file:/keys.json", "file:///keys.json", "file://host/keys.json"])
