@@ -46,11 +46,8 @@ class RefusedTokenError(Exception):
     """
 
     def __init__(self, reason: str, status: str = "invalid_token", scope: str | None = None) -> None:
-        super().__init__(reason, status, scope)
-        self.reason, self.status, self.scope = self.args
-
-    def __str__(self) -> str:
-        return str(self.reason)
+        super().__init__(reason)
+        self.status, self.scope = status, scope
 
 
 class TokenValidator(Protocol):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -192,7 +192,7 @@ async def join_clients(
     for version, first in FIRST_RELEASE.items():
         if version in clients:
             continue
-        if not all(software.since(first) for software in running_software(cluster).values()):
+        if not all(software.since(first) for software in zookeeper_of(cluster).running.values()):
             say(f"  the client of {version} waits: some brokers do not serve its requests")
             continue
         numbers = [int(number) for number in version.split(".")]
@@ -206,21 +206,21 @@ async def join_clients(
 
 async def observe(cluster: MockCluster, move: UpgradeStep, number: int) -> Observation:
     """Look at everything; a topic is created by the broker that restarted, or by the controller."""
-    zookeeper = cluster.state.other_mode
-    assert zookeeper is not None
+    zookeeper = zookeeper_of(cluster)
     await cluster.metadata_propagated()
     sent = Counter((one.update.controller_id, one.update.version, one.outcome) for one in zookeeper.deliveries)
     zookeeper.deliveries.clear()
-    metadata = [
-        MetadataRacks(broker_id, await asyncio.to_thread(racks_seen, address_of(cluster, broker_id)))
-        for broker_id in sorted(cluster.state.brokers)
-    ]
+    metadata = []
+    for broker_id in sorted(cluster.state.brokers):
+        answer = await metadata_of(cluster, broker_id, 1)
+        racks = None if answer is None else {broker.node_id: broker.rack for broker in answer.brokers}
+        metadata.append(MetadataRacks(broker_id, racks))
     asked = move.broker_id if move.broker_id is not None else zookeeper.controller_id
     topic = await create_topic(cluster, f"created-{number}", asked)
     zookeeper.deliveries.clear()  # requests about that topic do not belong to the move
     brokers = [
         seen(broker_id, software, zookeeper.registry.registration(broker_id))
-        for broker_id, software in sorted(running_software(cluster).items())
+        for broker_id, software in sorted(zookeeper.running.items())
     ]
     return Observation(
         step=move.step,
@@ -234,15 +234,10 @@ async def observe(cluster: MockCluster, move: UpgradeStep, number: int) -> Obser
     )
 
 
-def running_software(cluster: MockCluster) -> dict[int, BrokerSoftware]:
+def zookeeper_of(cluster: MockCluster) -> ZooKeeperMode:
     zookeeper = cluster.state.other_mode
     assert isinstance(zookeeper, ZooKeeperMode)
-    return zookeeper.running
-
-
-def address_of(cluster: MockCluster, broker_id: int) -> tuple[str, int]:
-    broker = cluster.state.brokers[broker_id]
-    return (broker.host, broker.port)
+    return zookeeper
 
 
 def seen(broker_id: int, software: BrokerSoftware, registration: bytes) -> Seen:
@@ -269,10 +264,9 @@ def error_of(registration: bytes, *, strict: bool) -> str | None:
 
 async def create_topic(cluster: MockCluster, name: str, asked: int) -> Placed:
     """Let a broker create a topic by requesting its metadata, as clients of that time did."""
-    address = address_of(cluster, asked)
-    await asyncio.to_thread(metadata_of, address, 0, [name])
+    await metadata_of(cluster, asked, 0, name)
     await cluster.metadata_propagated()
-    answer = await asyncio.to_thread(metadata_of, address, 0, [name])
+    answer = await metadata_of(cluster, asked, 0, name)
     assert answer is not None
     partitions = sorted(answer.topics[0].partitions, key=lambda one: one.partition_index)
     if not partitions:
@@ -283,20 +277,19 @@ async def create_topic(cluster: MockCluster, name: str, asked: int) -> Placed:
     return Placed(name, asked, replicas, used, min(len(replicas[0]), len(set(racks.values()))))
 
 
-def racks_seen(address: tuple[str, int]) -> dict[int, str | None] | None:
-    """Rack by broker in Metadata v1; None if the broker does not serve it."""
-    answer = metadata_of(address, 1, [])
-    return None if answer is None else {broker.node_id: broker.rack for broker in answer.brokers}
-
-
-def metadata_of(address: tuple[str, int], version: int, names: Sequence[str]) -> MetadataResponse | None:
+async def metadata_of(cluster: MockCluster, asked: int, version: int, *names: str) -> MetadataResponse | None:
     """A broker's answer to Metadata in one version; None if it does not serve that."""
-    with BrokerConnection(address, ClientSettings(timeout_s=ANSWER_WITHIN_S)) as connection:
-        if connection.version_for(MetadataRequest, least=version, most=version) is None:
-            return None
-        request = MetadataRequest(topics=[MetadataRequest.Topic(name=name) for name in names])
-        answer: MetadataResponse = connection.ask(request, version)
-        return answer
+    broker, settings = cluster.state.brokers[asked], ClientSettings(timeout_s=ANSWER_WITHIN_S)
+
+    def ask() -> MetadataResponse | None:
+        with BrokerConnection((broker.host, broker.port), settings) as connection:
+            if connection.version_for(MetadataRequest, least=version, most=version) is None:
+                return None
+            request = MetadataRequest(topics=[MetadataRequest.Topic(name=name) for name in names])
+            answer: MetadataResponse = connection.ask(request, version)
+            return answer
+
+    return await asyncio.to_thread(ask)
 
 
 def name_of(move: UpgradeStep) -> str:
