@@ -118,7 +118,6 @@ class CertifyCourse:
                 "KAFKA_CLIENT_RACK": rack,
                 "KAFKA_TOPIC": self.plan.topic,
                 "KAFKA_GROUP_ID": self.plan.group,
-                **self.plan.environment,
             }
             config = self.plan.security.client_config
             if config:

@@ -71,7 +71,6 @@ class CertifyPlan:
     quiet_s: float = 6.0
     capture: Path | None = None
     capture_bytes: int = 1 << 40
-    environment: dict[str, str] = field(default_factory=dict)
     security: CertifySecurity = NO_SECURITY
     upstream: UpstreamPlan | None = None
 
