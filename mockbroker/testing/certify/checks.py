@@ -57,13 +57,13 @@ def fetch_rack(facts: WireFacts) -> Judgement:
     versions = spoken(consumers)
     calls = sum(client.fetch_racks.total() for client in consumers)
     named = sum(client.fetch_racks[client.rack] for client in consumers)
+    text = f"{named or 'none'} of {calls} Fetch requests ({versions}) name the rack that the process runs in"
     if named == calls:
-        return PASS, f"{calls} of {calls} Fetch requests ({versions}) name the rack that the process runs in"
+        return PASS, text
     runs, told = min((client.rack, told) for client in consumers for told in client.fetch_racks if told != client.rack)
     old = max(version for client in consumers for version in client.fetch_versions) < FIRST_FETCH_RACK
     why = f"; there is no place for it before v{FIRST_FETCH_RACK}" if old else ""
-    some = f"some name {shown(told) if told else 'none'} in rack {runs}"
-    return FAIL, f"{calls - named} of {calls} Fetch requests ({versions}) do not name their rack: {some}{why}"
+    return FAIL, f"{text}; some name {shown(told) if told else 'no rack'} in rack {runs}{why}"
 
 
 def rack_name(facts: WireFacts) -> Judgement:
