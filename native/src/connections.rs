@@ -4,13 +4,13 @@
 //! Python, before anything of it was noted; what both know is in Python's objects.
 use crate::frames::{int, Read};
 use crate::joining::{number, Classes, Joiner, NO_CLIENT_ID};
-use crate::object::Held;
+use crate::object::{append, Held};
 use crate::packets::{Ends, Format, Found, Links, Segment, FIN_SYN_RST};
 use foldhash::{HashMap, HashMapExt as _};
 use pyo3::exceptions::PyTypeError;
 use pyo3::ffi::{
-    PyByteArray_AsString, PyByteArray_Check, PyByteArray_Resize, PyByteArray_Size, PyDict_Size, PySequence_DelSlice,
-    PySequence_Size, Py_True,
+    PyByteArray_AsString, PyByteArray_Check, PyByteArray_Size, PyDict_Size, PySequence_DelSlice, PySequence_Size,
+    Py_True,
 };
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyType};
@@ -253,7 +253,7 @@ impl PacketReader {
         let begins = bytes_of(&buffer)?.len();
         let buffered = begins > 0;
         if buffered {
-            add(py, &buffer, &text[segment.start..segment.end])?;
+            append(py, buffer.get(), &text[segment.start..segment.end])?;
         }
         let (at, end) = if buffered { (0, begins + size) } else { (segment.start, segment.end) };
         self.open = Some(Open { flow: flow_number, ts: segment.ts, offset, at, end, buffered, begins });
@@ -373,25 +373,11 @@ fn frame_at(bytes: &[u8], is_request: bool) -> Frame<'_> {
 /// Leaves in the buffer the bytes that are left, which are no whole frame.
 fn put_back(py: Python<'_>, open: &Open, buffer: &Held, bytes: &[u8]) -> PyResult<()> {
     if !open.buffered {
-        return add(py, buffer, bytes);
+        return append(py, buffer.get(), bytes);
     }
     // SAFETY: the object lives.
     if open.at > 0 && unsafe { PySequence_DelSlice(buffer.get(), 0, open.at as isize) } < 0 {
         return Err(PyErr::fetch(py));
-    }
-    Ok(())
-}
-
-/// Adds bytes at the end of a bytearray.
-fn add(py: Python<'_>, buffer: &Held, bytes: &[u8]) -> PyResult<()> {
-    // SAFETY: the bytes are there once they were resized, and nothing else runs meanwhile.
-    unsafe {
-        let before = PyByteArray_Size(buffer.get());
-        if PyByteArray_Resize(buffer.get(), before + bytes.len() as isize) < 0 {
-            return Err(PyErr::fetch(py));
-        }
-        let to = PyByteArray_AsString(buffer.get()).cast::<u8>().add(before as usize);
-        std::ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len());
     }
     Ok(())
 }

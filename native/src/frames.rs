@@ -5,14 +5,11 @@
 //! tagged fields, damaged records) is left to Python, before anything of it was noted.
 use crate::batches::{batches, Batch, Compressed, Counts};
 use crate::class::{probe, Class};
-use crate::object::{contents, Held, Obj};
+use crate::object::{append, as_bytes, contents, Held, Obj};
 use crate::walk::{Found, Value, Walk};
 use foldhash::{HashMap, HashMapExt as _};
 use pyo3::exceptions::{PyTypeError, PyValueError};
-use pyo3::ffi::{
-    PyByteArray_AsString, PyByteArray_Resize, PyByteArray_Size, PyBytes_Check, PyLong_AsLongLong, PyTuple_Size,
-    Py_None, Py_True,
-};
+use pyo3::ffi::{PyBytes_Check, PyLong_AsLongLong, PyTuple_Size, Py_None, Py_True};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyDict, PyString, PyTuple, PyType};
@@ -133,25 +130,10 @@ impl Rows {
         if self.fresh.is_empty() {
             return Ok(());
         }
-        append(kind.py(), self.held(kind, rows)?, &self.fresh)?;
+        append(kind.py(), self.held(kind, rows)?, as_bytes(&self.fresh))?;
         self.fresh.clear();
         Ok(())
     }
-}
-
-/// Adds numbers to a bytearray.
-fn append(py: Python<'_>, held: Obj, numbers: &[i64]) -> PyResult<()> {
-    let added = std::mem::size_of_val(numbers);
-    // SAFETY: the bytes are there once they were resized, and nothing else runs meanwhile.
-    unsafe {
-        let before = PyByteArray_Size(held);
-        if PyByteArray_Resize(held, before + added as isize) < 0 {
-            return Err(PyErr::fetch(py));
-        }
-        let to = PyByteArray_AsString(held).cast::<u8>().add(before as usize);
-        std::ptr::copy_nonoverlapping(numbers.as_ptr().cast::<u8>(), to, added);
-    }
-    Ok(())
 }
 
 /// The values of a frame's row and its call's that are the frame's own.
@@ -1009,7 +991,7 @@ impl FrameReader {
             for row in rows.chunks_exact_mut(*width) {
                 columns.iter().zip([place, ts, index]).for_each(|(column, value)| row[*column] = value);
             }
-            append(py, held.as_ptr(), rows)?;
+            append(py, held.as_ptr(), as_bytes(rows))?;
         }
         let mut row = Row([NONE; HOW_MANY]);
         row.set([(Quantity::Place, place), (Quantity::Kind, *number)]);

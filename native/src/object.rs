@@ -1,5 +1,9 @@
 //! References to Python's objects, counted. All of it needs the interpreter's lock, which every entry holds.
-use pyo3::ffi::{PyBytes_AsString, PyBytes_Size, PyErr_Clear, PyObject, Py_DECREF, Py_INCREF, Py_None};
+use pyo3::ffi::{
+    PyByteArray_AsString, PyByteArray_Resize, PyByteArray_Size, PyBytes_AsString, PyBytes_Size, PyErr_Clear, PyObject,
+    Py_DECREF, Py_INCREF, Py_None,
+};
+use pyo3::prelude::*;
 
 pub type Obj = *mut PyObject;
 
@@ -83,4 +87,24 @@ pub unsafe fn forget_exception() {
 #[inline(always)]
 pub unsafe fn contents(value: &Held) -> &[u8] {
     std::slice::from_raw_parts(PyBytes_AsString(value.get()).cast(), PyBytes_Size(value.get()) as usize)
+}
+
+/// Adds bytes at the end of a bytearray.
+pub fn append(py: Python<'_>, held: Obj, bytes: &[u8]) -> PyResult<()> {
+    // SAFETY: the bytes are there once they were resized, and nothing else runs meanwhile.
+    unsafe {
+        let before = PyByteArray_Size(held);
+        if PyByteArray_Resize(held, before + bytes.len() as isize) < 0 {
+            return Err(PyErr::fetch(py));
+        }
+        let to = PyByteArray_AsString(held).cast::<u8>().add(before as usize);
+        std::ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len());
+    }
+    Ok(())
+}
+
+/// Numbers as they lie in memory, which is how Python reads them.
+pub fn as_bytes(numbers: &[i64]) -> &[u8] {
+    // SAFETY: any byte is a u8.
+    unsafe { std::slice::from_raw_parts(numbers.as_ptr().cast(), size_of_val(numbers)) }
 }

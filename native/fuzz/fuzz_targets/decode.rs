@@ -1,8 +1,6 @@
 //! Any bytes as any message: the native decoder and Python's give the same message and end, or the same error.
 #![no_main]
 use libfuzzer_sys::fuzz_target;
-use pyo3::prelude::*;
-use pyo3::types::PyBytes;
 mod python;
 
 const PROGRAM: &str = r#"
@@ -43,11 +41,5 @@ def found(number, data):
 fuzz_target!(|input: &[u8]| {
     let Some((number, data)) = input.split_first_chunk() else { return };
     let number = u16::from_be_bytes(*number);
-    let found = python::found(PROGRAM);
-    Python::attach(|py| {
-        if let Err(error) = found.bind(py).call1((number, PyBytes::new(py, data))) {
-            error.print(py);
-            std::process::abort();
-        }
-    });
+    python::check(PROGRAM, (number, data));
 });
