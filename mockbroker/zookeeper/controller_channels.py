@@ -58,8 +58,8 @@ class ControllerChannels:
 
     async def until_idle(self) -> None:
         """Wait until every broker has received its updates, or the last attempt to reach it has failed."""
-        for channel in list(self._channels.values()):
-            await channel.idle.wait()
+        while busy := [channel for channel in self._channels.values() if not channel.idle.is_set()]:
+            await busy[0].idle.wait()
 
     def close(self) -> None:
         """Close all connections."""
