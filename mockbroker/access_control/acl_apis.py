@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import groupby
-from operator import attrgetter
+from typing import Any
 
 import msgspec
+from msgspec.structs import astuple
 
 from mockbroker.access_control.acls import (
     ANY,
@@ -42,14 +43,6 @@ from protocol.apis.acls import (
 from protocol.error_codes import ErrorCode
 
 LITERAL_ONLY_VERSION = 0
-FIELDS_OF_CREATION = attrgetter(
-    *("resource_type", "resource_name", "resource_pattern_type", "principal", "host", "operation", "permission_type")
-)
-FIELDS_OF_FILTER = attrgetter(
-    *("resource_type_filter", "resource_name_filter", "pattern_type_filter", "principal_filter", "host_filter"),
-    *("operation", "permission_type"),
-)
-"""The fields of a request that are those of an ``Acl`` and an ``AclFilter``."""
 Resource = DescribeAclsResponse.Resource
 FilterResult = DeleteAclsResponse.FilterResult
 
@@ -78,7 +71,7 @@ def describe_acls(call: Call, request: DescribeAclsRequest) -> DescribeAclsRespo
 @handles(CreateAclsRequest, access=Needs(cluster="Alter", in_words=True))
 def create(call: Call, request: CreateAclsRequest) -> CreateAclsResponse | Verdict:
     """Add the entries; the result per entry."""
-    acls = [Acl(*FIELDS_OF_CREATION(one)) for one in request.creations]
+    acls = [Acl(*fields_of(one)) for one in request.creations]
     if end := unreadable(call, acls):
         return end
     check_controller(call)
@@ -120,10 +113,15 @@ def delete(call: Call, request: DeleteAclsRequest) -> DeleteAclsResponse | Verdi
 
 def filter_of(call: Call, wanted: DescribeAclsRequest | DeleteAclsRequest.Filter) -> AclFilter:
     """The filter of a request."""
-    found = AclFilter(*FIELDS_OF_FILTER(wanted))
+    found = AclFilter(*fields_of(wanted))
     if call.version == LITERAL_ONLY_VERSION and found.pattern_type == ANY:
         found = found._replace(pattern_type=LITERAL)
     return found
+
+
+def fields_of(wanted: Any) -> tuple[Any, ...]:
+    """The fields of an entry or a filter of a request, which are declared in the order of ``Acl``."""
+    return astuple(wanted)[:-1]  # without unknown tagged fields
 
 
 def numbers_of(acl: Acl | AclFilter) -> tuple[int, ...]:
