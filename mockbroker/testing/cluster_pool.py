@@ -51,7 +51,7 @@ class UsedCluster:
 
     cluster: BlockingCluster[ServedCluster]
     mark: int = 0
-    others_faults: frozenset[FaultHandle] | None = None
+    others_faults: frozenset[FaultHandle] = frozenset()
 
     def was_called(self) -> bool:
         """True if the cluster had a call since the test began."""
@@ -59,8 +59,7 @@ class UsedCluster:
 
     def unfired(self) -> list[FaultHandle]:
         """The test's faults that never fired."""
-        others = self.others_faults or frozenset()
-        return [handle for handle in self.cluster.faults.never_fired() if handle not in others]
+        return [handle for handle in self.cluster.faults.never_fired() if handle not in self.others_faults]
 
 
 class ClusterPool:
