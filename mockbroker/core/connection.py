@@ -46,21 +46,6 @@ class Connection:
     its last activity; ``owes_since_ms`` is when it began to wait for its first byte or the rest of a request, or None.
     """
 
-    __slots__ = (
-        "closed",
-        "now_ms",
-        "on_output",
-        "owes_since_ms",
-        "path",
-        "session",
-        "state",
-        "_call",
-        "_is_guarded",
-        "_output",
-        "_output_bytes",
-        "_reader",
-    )
-
     may_run: ClassVar[tuple[ConnectionState, ...]] = (READY, HELD)
 
     def __init__(self, path: CallPath, session: Session, *, on_output: Callable[[], None] = lambda: None) -> None:

@@ -46,23 +46,6 @@ class ProxyConnection(Connection):
     is true once that is done. The same holds if a later frame has ended its connection here.
     """
 
-    __slots__ = (
-        "login",
-        "on_upstream",
-        "_answers",
-        "_ending",
-        "_forwarded_bytes",
-        "_has_left",
-        "_is_client_gone",
-        "_largest_request",
-        "_order",
-        "_proxy_path",
-        "_to_upstream",
-        "_to_upstream_bytes",
-        "_unanswered",
-        "_waiting_bytes",
-    )
-
     may_run = (*Connection.may_run, BLOCKED)
 
     def __init__(

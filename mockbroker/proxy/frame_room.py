@@ -29,8 +29,6 @@ class LargeFrameReader(FrameReader):
     10
     """
 
-    __slots__ = ("_room",)
-
     def __init__(self, max_frame_bytes: int, min_frame_bytes: int = 0) -> None:
         super().__init__(max_frame_bytes, min_frame_bytes)
         self._room: memoryview | None = None

@@ -74,8 +74,6 @@ class LoginFollower:
     ``has_begun`` once there was a handshake.
     """
 
-    __slots__ = ("has_begun", "_mechanism", "_principal", "_state", "_tokens_left")
-
     def __init__(self) -> None:
         self.has_begun = False
         self._state = LoginState.REQUESTS
