@@ -86,12 +86,6 @@ class Runtime:
         delay_ms = max(0, deadline - self.now_ms())
         self._timer = asyncio.get_running_loop().call_later(delay_ms / 1000, self._on_timer)
 
-    async def metadata_propagated(self) -> None:
-        """Wait until brokers have what has changed."""
-        if self.channels is not None:
-            self.channels.send()
-            await self.channels.until_idle()
-
     def look_after(self) -> None:
         """End the connections that are idle or late for too long, now and from now on."""
         self._look = asyncio.get_running_loop().call_later(LOOK_S, self.look_after)

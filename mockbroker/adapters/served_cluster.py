@@ -235,7 +235,10 @@ class ServedCluster(StateCommands):
         """In ZooKeeper mode wait until the controller has updated its brokers, except those that refuse
         it. In KRaft mode return at once.
         """
-        await self._runtime.metadata_propagated()
+        channels = self._runtime.channels
+        if channels is not None:
+            channels.send()
+            await channels.until_idle()
 
     # commands
 

@@ -198,17 +198,8 @@ class ProxiedClient(ClientProtocol):
         else:
             super()._received()
 
-    def upstream_received(self, data: bytes) -> None:
-        """Receive bytes of the real broker."""
-        self._proxied.receive_upstream(data, self.cluster.now_ms())
-        self._received_upstream()
-
-    def upstream_took(self, size: int) -> None:
-        """Receive bytes of the real broker that were read into the answer's buffer."""
-        self._proxied.took_upstream(size, self.cluster.now_ms())
-        self._received_upstream()
-
-    def _received_upstream(self) -> None:
+    def received_upstream(self) -> None:
+        """Do what follows from bytes of the real broker that the connection has taken."""
         if self._proxied.is_upstream_full:
             self._read_upstream_or_not()
         self.cluster.schedule()  # outcomes may wait for a time
@@ -343,10 +334,12 @@ class UpstreamProtocol(asyncio.BufferedProtocol):
         return self._scratch if connection.is_answer_partial else self._scratch_head
 
     def buffer_updated(self, size: int) -> None:
+        now_ms = self.client.cluster.now_ms()
         if self._has_room:
-            self.client.upstream_took(size)
+            self._connection.took_upstream(size, now_ms)
         else:
-            self.client.upstream_received(bytes(self._scratch[:size]))
+            self._connection.receive_upstream(bytes(self._scratch[:size]), now_ms)
+        self.client.received_upstream()
 
     def pause_writing(self) -> None:
         self.is_paused = True
