@@ -69,7 +69,8 @@ def brokers(tmp_path_factory) -> Iterator[dict[int, int]]:
 @asynccontextmanager
 async def proxied(brokers: dict[int, int]) -> AsyncIterator[tuple[Target, Doors, Hints]]:
     hints = Hints()
-    async with doors_to(brokers) as doors, KafkaProxy(UpstreamSettings([("127.0.0.1", at) for at in brokers])) as proxy:
+    upstream = UpstreamSettings(servers=[("127.0.0.1", at) for at in brokers])
+    async with doors_to(brokers) as doors, KafkaProxy(upstream) as proxy:
         proxy.engine.path.observers.append(hints)
         yield Target(proxy.bootstrap_servers, proxy), doors, hints
 

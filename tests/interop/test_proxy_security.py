@@ -45,7 +45,7 @@ def settings_in(folder: Path, authority: CertificateAuthority) -> dict[str, str]
 def upstream_at(address: str, properties: Mapping[str, str]) -> UpstreamSettings:
     found = client_settings_of(properties)
     host, port = address.split(":")
-    return UpstreamSettings([(host, int(port))], found.tls, found.login)
+    return UpstreamSettings(found.login, found.tls, servers=[(host, int(port))])
 
 
 def prepare(address: str) -> None:

@@ -25,7 +25,8 @@ def upstream_settings(
     """
     from mockbroker.proxy.adapters.upstream import UpstreamSettings
 
-    return UpstreamSettings(servers, settings.tls, login_of(path, settings), settings.client_id, settings.timeout_s)
+    login = login_of(path, settings)
+    return UpstreamSettings(login, settings.tls, settings.client_id, settings.timeout_s, servers=servers)
 
 
 class CurrentLogin:

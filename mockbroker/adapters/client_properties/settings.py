@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mockbroker.adapters.client_properties.login import MECHANISMS, LoginError, SaslLogin, login_of
 from mockbroker.state.security.jaas import JaasError, parse_jaas
@@ -40,10 +40,11 @@ KAFKA_LOGIN_HANDLERS = ("OAuthBearerLoginCallbackHandler", "OAuthBearerUnsecured
 class ClientSettings:
     """How a connection is made.
 
-    ``timeout_s`` is for a connection, and again for each answer; ``notes`` are lines for the user of the file.
+    ``login`` is a ``SaslLogin``, or has its methods. ``timeout_s`` is for a connection, and again for each answer;
+    ``notes`` are lines for the user of the file.
     """
 
-    login: SaslLogin | None = None
+    login: Any = None
     tls: ssl.SSLContext | None = field(default=None, compare=False)
     client_id: str = CLIENT_ID
     timeout_s: float = DEFAULT_TIMEOUT_S

@@ -12,12 +12,12 @@ import ssl
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from threading import Thread
 from typing import Any, TypeVar
 
 from mockbroker.adapters.client_properties.bootstrap import servers_in
-from mockbroker.adapters.client_properties.settings import DEFAULT_TIMEOUT_S, ClientSettings, client_settings_of
+from mockbroker.adapters.client_properties.settings import ClientSettings, client_settings_of
 from mockbroker.adapters.real_cluster.cluster import LiveCluster
 from mockbroker.adapters.real_cluster.connection import RealClusterError
 from protocol.apis.metadata import MetadataRequest
@@ -26,25 +26,19 @@ Given = TypeVar("Given")
 
 log = logging.getLogger("mockbroker")
 
+PROXY_CLIENT_ID = "kafka-rack-proxy"
 
-@dataclass(frozen=True)
-class UpstreamSettings:
+
+@dataclass(frozen=True, slots=True)
+class UpstreamSettings(ClientSettings):
     """The connection settings of the real cluster.
 
     ``servers`` are tried in turn at first. ``tls`` is for all connections, clients' too. ``login`` is for the proxy's
-    own connections, with the methods of ``SaslLogin``.
+    own connections.
     """
 
-    servers: Sequence[tuple[str, int]]
-    tls: ssl.SSLContext | None = field(default=None, compare=False)
-    login: Any = None
-    client_id: str = "kafka-rack-proxy"
-    timeout_s: float = DEFAULT_TIMEOUT_S
-
-    @property
-    def of_client(self) -> ClientSettings:
-        """The settings of one connection."""
-        return ClientSettings(self.login, self.tls, self.client_id, self.timeout_s)
+    client_id: str = PROXY_CLIENT_ID
+    servers: Sequence[tuple[str, int]] = ()
 
     @classmethod
     def of(cls, servers: str, client_properties: Mapping[str, str] | None = None) -> UpstreamSettings:
@@ -53,10 +47,10 @@ class UpstreamSettings:
         >>> UpstreamSettings.of("staging-1:9092", {"request.timeout.ms": "5000"}).timeout_s
         5.0
         """
-        found = client_settings_of({"client.id": cls.client_id, **(client_properties or {})})
+        found = client_settings_of({"client.id": PROXY_CLIENT_ID, **(client_properties or {})})
         for note in found.notes:
             log.warning("client properties: %s", note)
-        return cls(servers_in(servers), found.tls, found.login, found.client_id, found.timeout_s)
+        return cls(found.login, found.tls, found.client_id, found.timeout_s, servers=servers_in(servers))
 
 
 class UpstreamLink:
@@ -67,7 +61,7 @@ class UpstreamLink:
     """
 
     def __init__(self, settings: UpstreamSettings, known: Callable[[], Iterable[tuple[str, int]]] = lambda: ()) -> None:
-        self.cluster = LiveCluster(settings.servers, settings.of_client, known)
+        self.cluster = LiveCluster(settings.servers, settings, known)
         self._turn = asyncio.Lock()
 
     async def ask(self, work: Callable[[LiveCluster], Given]) -> Given:

@@ -200,5 +200,5 @@ def real_kafka(release: str, folder: Path) -> Iterator[Target]:
 async def proxy_before(real: Target) -> AsyncIterator[Target]:
     """Our proxy before real brokers."""
     servers = [(host, int(port)) for host, _, port in (one.rpartition(":") for one in real.servers.split(","))]
-    async with KafkaProxy(UpstreamSettings(servers)) as proxy:
+    async with KafkaProxy(UpstreamSettings(servers=servers)) as proxy:
         yield Target(proxy.bootstrap_servers, proxy)

@@ -116,7 +116,7 @@ async def test_no_answer_of_a_proxy_to_a_get_holds_a_secret():
     async with (
         MockCluster(1, ("a",), topics={"orders": 1}, settings=SETTINGS, users={"alice": ALICE}) as cluster,
         KafkaProxy(address(cluster, "INSIDE")) as inside,
-        KafkaProxy(UpstreamSettings([where(cluster, "OUTSIDE")], login=OwnLogin())) as outside,
+        KafkaProxy(UpstreamSettings(OwnLogin(), servers=[where(cluster, "OUTSIDE")])) as outside,
     ):
         secrets = await use_secrets(cluster, {"INSIDE": inside.bootstrap_servers, "OUTSIDE": outside.bootstrap_servers})
         for proxy in (inside, outside):

@@ -33,7 +33,7 @@ UPSTREAM = {
 def proxy_before(real: MockCluster, properties: dict[str, str] | None = None, **options: Any) -> KafkaProxy:
     found = client_settings_of(properties or {})
     addresses = [(broker.host, broker.port) for broker in real.state.brokers.values()]
-    return KafkaProxy(UpstreamSettings(addresses, found.tls, found.login), **options)
+    return KafkaProxy(UpstreamSettings(found.login, found.tls, servers=addresses), **options)
 
 
 def properties_of(name: str) -> dict[str, str]:
@@ -111,7 +111,7 @@ async def test_the_log_says_what_is_wrong_with_a_certificate_that_the_real_broke
     ):
         node = proxy._nodes[0]
         assert isinstance(node, ProxyNode)
-        node.upstream = UpstreamSettings([], stranger.tls)
+        node.upstream = UpstreamSettings(tls=stranger.tls)
         async with WireClient(first(proxy)) as client:
             assert await client.is_hung_up()
     assert "broker 0 cannot be reached" in caplog.text

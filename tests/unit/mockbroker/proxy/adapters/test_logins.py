@@ -47,7 +47,7 @@ class PlainLogin:
 async def proxied(capture: Path | None = None, **settings: Any) -> AsyncIterator[KafkaProxy]:
     async with MockCluster(1, ("a",), users={"alice": SECRET}, settings={**SETTINGS, **settings}) as real:
         (broker,) = real.state.brokers.values()
-        upstream = UpstreamSettings([(broker.host, broker.port)], login=PlainLogin())
+        upstream = UpstreamSettings(PlainLogin(), servers=[(broker.host, broker.port)])
         async with KafkaProxy(upstream, capture=capture) as proxy:
             yield proxy
 

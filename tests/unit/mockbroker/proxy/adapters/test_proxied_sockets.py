@@ -7,6 +7,7 @@ import socket
 import ssl
 import struct
 from contextlib import ExitStack, asynccontextmanager, suppress
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -270,7 +271,7 @@ async def test_a_cluster_that_has_moved_as_a_whole_is_looked_for_as_soon_as_a_cl
     monkeypatch.setattr(server, "LOOK_S", 1e6)
     async with MockCluster(brokers=1) as first, MockCluster(brokers=1) as moved:
         places = [*settings_for(first).servers, *settings_for(moved).servers]
-        async with KafkaProxy(UpstreamSettings(places, timeout_s=5.0)) as proxy:
+        async with KafkaProxy(UpstreamSettings(servers=places, timeout_s=5.0)) as proxy:
             await first.close()
             async with WireClient(address(proxy)) as client:
                 client.send(ALL, 12)
@@ -300,7 +301,7 @@ async def test_a_broker_that_is_gone_for_good_keeps_its_listener_and_counts_as_a
 
 async def test_clients_wait_for_a_broker_that_is_slow_to_take_connections_and_are_told_where_it_never_does():
     async with proxied(brokers=1) as (_, proxy), standing_still() as (port, _):
-        proxy.upstream = proxy._nodes[0].upstream = UpstreamSettings(proxy.upstream.servers, timeout_s=0.05)
+        proxy.upstream = proxy._nodes[0].upstream = replace(proxy.upstream, timeout_s=0.05)
         proxy.mirror.upstream[0] = proxy.mirror.upstream[0]._replace(host="240.0.0.1", port=port)
         async with WireClient(address(proxy)) as client:
             client.send(ApiVersionsRequest(), 3)

@@ -26,7 +26,7 @@ ALL = MetadataRequest(topics=None)
 
 def settings_for(cluster: MockCluster) -> UpstreamSettings:
     places = (place.rsplit(":", 1) for place in cluster.bootstrap_servers.split(","))
-    return UpstreamSettings([(host, int(port)) for host, port in places], timeout_s=5.0)
+    return UpstreamSettings(servers=[(host, int(port)) for host, port in places], timeout_s=5.0)
 
 
 @asynccontextmanager
@@ -224,14 +224,14 @@ async def test_what_changes_the_real_cluster_is_refused_with_what_can_be_done():
 async def test_a_cluster_that_does_not_answer_is_named():
     (port,) = free_ports(1)
     with pytest.raises(RealClusterError, match=f"127.0.0.1:{port}: cannot be reached"):
-        await KafkaProxy(UpstreamSettings([("127.0.0.1", port)])).start()
+        await KafkaProxy(UpstreamSettings(servers=[("127.0.0.1", port)])).start()
 
 
 async def test_the_proxy_waits_for_a_cluster_that_comes_later():
     (port,) = free_ports(1)
     async with MockCluster(brokers=1, port=port) as real:
         await real.stop_broker(0)
-        proxy = KafkaProxy(UpstreamSettings([("127.0.0.1", port)]), wait_s=60.0)
+        proxy = KafkaProxy(UpstreamSettings(servers=[("127.0.0.1", port)]), wait_s=60.0)
         starting = asyncio.create_task(proxy.start())
         await asyncio.sleep(0)
         await real.start_broker(0)

@@ -45,7 +45,7 @@ def secured(**settings: str) -> dict[str, str]:
 def proxy_for(servers: str, properties: dict[str, str], wait_s: float = FOR_EVER_S) -> KafkaProxy:
     found = client_settings_of(properties)
     addresses = [(host, int(port)) for host, port in (one.rsplit(":", 1) for one in servers.split(","))]
-    return KafkaProxy(UpstreamSettings(addresses, found.tls, found.login), wait_s=wait_s)
+    return KafkaProxy(UpstreamSettings(found.login, found.tls, servers=addresses), wait_s=wait_s)
 
 
 WRONG = {
@@ -140,7 +140,7 @@ async def test_a_broker_that_does_not_know_the_password_itself_is_not_believed()
                 yield tokens.send(first)
                 tokens.send(b"v=nobody")
 
-        settings = UpstreamSettings([(real.state.brokers[0].host, real.state.brokers[0].port)], None, Doubting())
+        settings = UpstreamSettings(Doubting(), servers=[(real.state.brokers[0].host, real.state.brokers[0].port)])
         with pytest.raises(RealClusterError, match="the broker does not prove that it knows the password"):
             await KafkaProxy(settings, wait_s=FOR_EVER_S).start()
 
@@ -185,7 +185,7 @@ def test_client_properties_that_are_wrong_are_refused_at_once():
     with pytest.raises(ValueError, match=r"security\.protocl is no setting .* did you mean security\.protocol"):
         KafkaProxy("127.0.0.1:1", client_properties={"security.protocl": "SSL"})
     with pytest.raises(ValueError, match="beside host:port, got them beside UpstreamSettings"):
-        KafkaProxy(UpstreamSettings([("127.0.0.1", 1)]), client_properties={})
+        KafkaProxy(UpstreamSettings(servers=[("127.0.0.1", 1)]), client_properties={})
 
 
 def test_settings_that_no_client_knows_are_told_of(caplog):

@@ -34,7 +34,7 @@ async def certified(
 ) -> AsyncIterator[tuple[RealCluster, MockCluster, dict[str, str]]]:
     skipped: dict[str, str] = {}
     async with MockCluster(**{"settings": SELECTING, "topics": {THERE: (3, 2)}, **options}) as real:
-        settings = UpstreamSettings(servers_in(real.bootstrap_servers))
+        settings = UpstreamSettings(servers=servers_in(real.bootstrap_servers))
         upstream = UpstreamPlan(settings, given or {}, feeds_named=feeds)
         plan = CertifyPlan([], [], topic=topic, partitions=3, group=topic, upstream=upstream)
         cluster = RealCluster(plan, upstream, skipped.__setitem__)
@@ -180,7 +180,7 @@ async def test_readers_are_not_held_to_follow_where_brokers_send_nobody():
 
 
 async def test_a_cluster_that_does_not_answer_is_named():
-    settings = UpstreamSettings([("127.0.0.1", 1)])
+    settings = UpstreamSettings(servers=[("127.0.0.1", 1)])
     upstream = UpstreamPlan(settings)
     cluster = RealCluster(CertifyPlan([], [], upstream=upstream), upstream, {}.__setitem__)
     with pytest.raises(RealClusterError, match=r"127\.0\.0\.1:1: cannot be reached"):
