@@ -96,13 +96,10 @@ class Runtime:
 
     def stop(self) -> None:
         """Cancel the timers. The capture continues until connections have ended."""
-        if self._look is not None:
-            self._look.cancel()
-        if self._planned is not None:
-            self._planned.cancel()
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+        for handle in (self._look, self._planned, self._timer):
+            if handle is not None:
+                handle.cancel()
+        self._timer = None
         if self.channels is not None:
             self.channels.close()
 

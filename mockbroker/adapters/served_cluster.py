@@ -10,7 +10,7 @@ from abc import abstractmethod
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Self
 
-from mockbroker.adapters.options import DEFAULT_CAPTURE_BYTES
+from mockbroker.adapters.options import ClusterOptions
 from mockbroker.adapters.runtime import Runtime
 from mockbroker.adapters.sockets import Node
 from mockbroker.core.commands import StateCommands
@@ -39,37 +39,21 @@ BUSY_MS = 1000  # a connection that said something within this time may still be
 
 
 class ServedCluster(StateCommands):
-    """A running cluster; ``journal`` and ``traffic`` observe its calls.
+    """A running cluster; ``journal`` and ``traffic`` observe its calls, as its options say."""
 
-    Args:
-        seed: of the random decisions of faults.
-        journal: store the last calls in ``.journal``; True, False or a Journal.
-        traffic: add up the traffic between racks in ``.traffic``.
-        capture: write every frame into this file, and into further files after ``capture_bytes``.
-    """
-
-    def __init__(
-        self,
-        runtime: Runtime,
-        *,
-        seed: int = 0,
-        journal: bool | Journal = True,
-        traffic: bool = True,
-        capture: Path | str | None = None,
-        capture_bytes: int = DEFAULT_CAPTURE_BYTES,
-    ) -> None:
-        self._runtime, self._seed = runtime, seed
-        self.journal = journal if isinstance(journal, Journal) else Journal()
+    def __init__(self, runtime: Runtime, options: ClusterOptions) -> None:
+        self._runtime, self._options = runtime, options
+        self.journal = options.journal if isinstance(options.journal, Journal) else Journal()
         self.traffic = Traffic()
-        if journal is not False:
+        runtime.engine.client_racks = options.client_racks
+        if options.journal is not False:
             runtime.engine.path.observers.append(self.journal)
-        if traffic:
+        if options.traffic:
             runtime.engine.path.observers.append(self.traffic)
         self._run: Run = directly
         self._nodes: dict[int, Node] = {}
         self._is_running = False
         self._faults: Faults | None = None
-        self._capture_to = (capture, capture_bytes) if capture is not None else None
 
     @property
     def state(self) -> Cluster:
@@ -206,7 +190,7 @@ class ServedCluster(StateCommands):
         if self._faults is None:
             from mockbroker.core.faults.faults import Faults
 
-            self._faults = Faults(self._runtime.engine.path, self._seed, self.now_ms, self._faults_changed)
+            self._faults = Faults(self._runtime.engine.path, self._options.seed, self.now_ms, self._faults_changed)
             self._faults.run = self._run
         return self._faults
 
@@ -347,18 +331,17 @@ class ServedCluster(StateCommands):
             )
 
     def _start_capture(self) -> None:
-        if self._capture_to is not None and self._runtime.capture is None:
+        if self._options.capture is not None and self._runtime.capture is None:
             from pathlib import Path
 
             from mockbroker.adapters.capture import Capture
 
-            path, file_bytes = self._capture_to
             self._runtime.capture = Capture(
-                Path(path),
+                Path(self._options.capture),
                 now_us=lambda: time.time_ns() // 1000,
                 later=asyncio.get_running_loop().call_later,
                 describe=self._capture_preamble,
-                file_bytes=file_bytes,
+                file_bytes=self._options.capture_bytes,
             )
             call_path = self._runtime.engine.path
             call_path.arrivals.append(self._runtime.capture.call_arrived)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -94,32 +95,24 @@ class MockCluster(ServedCluster):
         return cluster
 
     def _begin(self, options: ClusterOptions) -> None:
-        self._options, self._security_dir, seed = options, options.security_dir, options.seed
+        self._security_dir = options.security_dir
         brokers, settings = options.listening_brokers(), options.complete_settings()
         self._tls = material_for(brokers, options.security_dir) if options.tls else None
         if self._tls is not None:
             settings = self._tls.added_to(settings, brokers)
         self._storage = None if options.data_dir is None else provided("storage")(options.data_dir, fsync=options.fsync)
         if self._storage is not None and not self._storage.is_new:
-            seed = secrets.randbits(48)  # ids must not repeat
+            options = replace(options, seed=secrets.randbits(48))  # ids must not repeat
         with self._given_back_on_error():
-            durable = {} if self._storage is None else self._storage.durable(seed)
-            state = Cluster.create(brokers, settings=settings, seed=seed, release=options.emulate, **durable)
+            durable = {} if self._storage is None else self._storage.durable(options.seed)
+            state = Cluster.create(brokers, settings=settings, seed=options.seed, release=options.emulate, **durable)
             state.security.add_users(state, options.users or {}, secrets.token_bytes)
             state.security.check(state)
             made: dict[ListenerTls, TlsListener] = {}
             with_tls = {one.id: tls_listeners_of(state, one, made) for one in state.brokers.values()}
             if self._storage is not None:
                 self._storage.summarize(state)
-        super().__init__(
-            Runtime(state, Random(seed)),
-            seed=seed,
-            journal=options.journal,
-            traffic=options.traffic,
-            capture=options.capture,
-            capture_bytes=options.capture_bytes,
-        )
-        self._runtime.engine.client_racks = options.client_racks
+        super().__init__(Runtime(state, Random(options.seed)), options)
         if self._storage is not None:
             self._runtime.engine.path.sync = self._storage.sync
         self._nodes = {one.id: Node(self._runtime, one, with_tls[one.id]) for one in state.brokers.values()}
@@ -224,7 +217,6 @@ class MockCluster(ServedCluster):
                 brokers=[with_free_ports(broker) for broker in self.state.brokers.values()],
                 settings=self.state.settings,
                 users=self.state.security.users,
-                seed=self._seed,
             )
         )
         fork._tls = self._tls

@@ -10,7 +10,7 @@ from contextlib import suppress
 from random import Random
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from mockbroker.adapters.options import DEFAULT_CAPTURE_BYTES
+from mockbroker.adapters.options import DEFAULT_CAPTURE_BYTES, ClusterOptions
 from mockbroker.adapters.real_cluster.cluster import TOPIC_RESOURCE
 from mockbroker.adapters.real_cluster.connection import HungUp, RealClusterError, Unreachable
 from mockbroker.adapters.runtime import Runtime
@@ -123,15 +123,15 @@ class KafkaProxy(ServedCluster):
         self._next_port = port
         state, rng = empty_mirror(seed, settings), Random(seed)
         engine = ProxyEngine(state, rng, racks=racks or {}, listen=self._listen, rewrites=rewrites)
-        engine.client_racks = client_racks
-        super().__init__(
-            Runtime(state, rng, engine),
+        options = ClusterOptions(
             seed=seed,
             journal=journal,
             traffic=traffic,
             capture=capture,
             capture_bytes=capture_bytes,
+            client_racks=client_racks,
         )
+        super().__init__(Runtime(state, rng, engine), options)
         self._tls_listeners(like)  # errors are raised now, not at the start
         self.upstream, self.mirror = upstream, engine.mirror
         self._link = UpstreamLink(upstream, self.mirror.upstream.values)
