@@ -20,8 +20,6 @@ from mockbroker.core.traffic import Traffic
 from mockbroker.state.brokers.broker import RACK_LISTENER
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from mockbroker.adapters.blocking import BlockingCluster
     from mockbroker.adapters.tls.material import TlsMaterial
     from mockbroker.core.engine import Engine
@@ -75,10 +73,10 @@ class ServedCluster(StateCommands):
                     await node.accept()
             self.state.cluster_control.register_again(self.now_ms())
             await self._accepting()
-            if self._tls is not None and self._security_dir is not None:
+            if self._tls is not None and self._options.security_dir is not None:
                 from mockbroker.adapters.tls.files import write_files
 
-                write_files(self._security_dir, self.state, self._tls)
+                write_files(self._options.security_dir, self.state, self._tls)
         except BaseException:
             await self.close()
             raise
@@ -119,7 +117,6 @@ class ServedCluster(StateCommands):
 
     _blocking: BlockingCluster[Any] | None = None
     _tls: TlsMaterial | None = None
-    _security_dir: Path | str | None = None
 
     def __exit__(self, *_: object) -> None:
         assert self._blocking is not None

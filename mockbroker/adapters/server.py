@@ -95,7 +95,6 @@ class MockCluster(ServedCluster):
         return cluster
 
     def _begin(self, options: ClusterOptions) -> None:
-        self._security_dir = options.security_dir
         brokers, settings = options.listening_brokers(), options.complete_settings()
         self._tls = material_for(brokers, options.security_dir) if options.tls else None
         if self._tls is not None:

@@ -116,7 +116,6 @@ class KafkaProxy(ServedCluster):
         self._protocol = default_protocol(has_users=upstream.login is not None, tls=True) if tls or settings else None
         like = Broker(0, None, [self._listener(self._protocol or DEFAULT_LISTENER, None)])
         self._tls = material_for([like], security_dir) if tls else None
-        self._security_dir = security_dir
         self._tls_made: dict[ListenerTls, TlsListener] = {}
         if self._tls is not None:
             settings = self._tls.added_to(settings or {}, [like])
@@ -130,6 +129,7 @@ class KafkaProxy(ServedCluster):
             capture=capture,
             capture_bytes=capture_bytes,
             client_racks=client_racks,
+            security_dir=security_dir,
         )
         super().__init__(Runtime(state, rng, engine), options)
         self._tls_listeners(like)  # errors are raised now, not at the start
