@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from mockbroker.data_directories.directory import METADATA, DataDirectory
 from mockbroker.data_directories.disk_log import DiskLog
 from mockbroker.data_directories.log_file import LogFile
+from mockbroker.state.configs.definitions import TOPIC
 from mockbroker.state.image import TOPIC_RESOURCE
 from mockbroker.state.logs.log import UNBOUNDED
 from mockbroker.state.logs.store import LogStore
@@ -53,7 +54,7 @@ class DiskLogStore(LogStore):
             modified_ms = max((path.stat().st_mtime_ns for path in directory.iterdir()), default=0) // 1_000_000
             own = image.configs.get((TOPIC_RESOURCE, topics[topic_id].name), {})
             segment_bytes, segment_ms = (
-                int(own[name] if name in own else cluster.configs.topic_default(name)) for name in SEGMENT_CONFIGS
+                int(own[name] if name in own else cluster.configs.default(TOPIC, name)) for name in SEGMENT_CONFIGS
             )
             opened.take(found, modified_ms, min(max_bytes, segment_bytes), segment_ms)
 

@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
+from copy import copy
+from functools import cache
 from typing import Any
 
-from kafka_rack.diskless import PROFILE_SETTING, PROFILE_SETTINGS, PROFILES
+from kafka_rack.diskless import PROFILE_SETTINGS
 from mockbroker.parts import merged, parts
-from mockbroker.state.configs.definitions import definition, find_definition
+from mockbroker.state.configs.definitions import (
+    BROKER,
+    OUR_NUMBERS,
+    TOPIC,
+    data_file,
+    definition,
+    find_definition,
+    kafka_configs,
+    names,
+)
 from mockbroker.state.configs.values import ConfigType, parse
 
 ASSIGNORS = "group.consumer.assignors"
 RECORDS_LIMIT = "records.max.bytes"
 DEFAULTS: dict[str, Any] = {
     **PROFILE_SETTINGS,
+    **{name: default for name, (default, _lowest) in OUR_NUMBERS.items()},
     "auto.create.topics.enable": True,
     "auto.leader.rebalance.enable": True,
     "broker.session.timeout.ms": 9000,
-    "connection.first.byte.timeout.ms": 60000,  # ours: from the start of a connection to its first byte
     "connections.max.idle.ms": 600000,
     "default.replication.factor": 3,
     "diskless.enable": False,
@@ -33,9 +45,7 @@ DEFAULTS: dict[str, Any] = {
     "leader.imbalance.check.interval.seconds": 0,
     "max.connections": 2147483647,
     "max.connections.per.ip": 2147483647,
-    "max.decompressed.request.bytes": 33554432,  # ours: decompressed size of one request's records
     "max.incremental.fetch.session.cache.slots": 1000,
-    "max.request.items": 20000,  # ours: elements in all arrays of one request
     "num.partitions": 1,
     "offset.metadata.max.bytes": 4096,
     "offsets.retention.check.interval.ms": 600000,
@@ -44,11 +54,8 @@ DEFAULTS: dict[str, Any] = {
     "offsets.topic.replication.factor": 3,
     "offsets.topic.segment.bytes": 104857600,
     "producer.id.expiration.ms": 86400000,
-    "records.max.bytes": -1,  # ours: maximum size of all logs
     "replica.lag.time.max.ms": 30000,
-    "replica.placement.failed.code": 10660,  # KIP-660 has no number for its error
     "replica.selector.class": "",  # as in Kafka: the leader serves readers
-    "request.read.timeout.ms": 300000,  # ours: from a request's first byte to its last
     "socket.request.max.bytes": 104857600,
     "socket.send.buffer.bytes": 102400,
     "transactional.id.expiration.ms": 604800000,
@@ -65,14 +72,6 @@ DEFAULTS: dict[str, Any] = {
 } | merged("settings")
 """Settings that are read without Kafka's definitions, which take some ms to load; all others have an effect through the
 definitions, such as topic defaults, or none."""
-LOWEST_OF_OURS = {
-    "connection.first.byte.timeout.ms": 1,
-    "max.decompressed.request.bytes": 0,
-    "max.request.items": 1,
-    "records.max.bytes": -1,
-    "request.read.timeout.ms": 1,
-}
-"""The lowest values of settings that Kafka does not have; others are in Kafka's definitions."""
 DIFFERENT_DEFAULTS = {
     "leader.imbalance.check.interval.seconds": "preferred leaders lead again at once, so that all is as before",
     "default.replication.factor": "a topic spreads over racks, as wide as there are brokers",
@@ -85,7 +84,10 @@ PROTOCOL_SETTING = "inter.broker.protocol.version"
 SETTINGS_OF_MODES = (PROTOCOL_SETTING, *(name for part in parts() if part.metadata_support for name in part.settings))
 EMULATED_DEFAULTS = {"leader.imbalance.check.interval.seconds": 300}
 """Kafka's defaults that apply only to a cluster that emulates one release (``--emulate``)."""
-LIMIT_OF_LISTENERS = ".max.connections"
+TYPES = {bool: ConfigType.BOOLEAN, int: ConfigType.LONG}
+PREFIXES = ("config.providers.", "listener.name.", "rlmm.config.", "rsm.config.")  # the user's own name follows
+ALIKE = 0.8  # of difflib's ratio: above it, an unknown name is an error, as a misspelt one
+LIMIT_OF_LISTENER = re.compile(r"listener\.name\..*\.max\.connections")
 
 
 class KafkaSettings(dict[str, Any]):
@@ -112,13 +114,12 @@ class KafkaSettings(dict[str, Any]):
         strange = [name for name in given if name not in DEFAULTS]
         if strange:
             from mockbroker.state.configs.effects import OF_NUMBERED, is_of_a_listener, with_effect
-            from mockbroker.state.setting_names import names_without_effect
 
             kafkas = names_without_effect(strange, DEFAULTS, given)
             effective = with_effect("broker") | OF_NUMBERED
             self.without_effect = tuple(name for name in kafkas if name not in effective and not is_of_a_listener(name))
         for name, value in given.items():
-            self[name] = in_range(name, typed(name, value))
+            self[name] = parsed(name, value)
         if ASSIGNORS in given:
             check_assignors(self[ASSIGNORS])
 
@@ -128,9 +129,7 @@ class KafkaSettings(dict[str, Any]):
         >>> KafkaSettings().emulating()["leader.imbalance.check.interval.seconds"]
         300
         """
-        own = KafkaSettings()
-        own.given_names, own.without_effect = self.given_names, self.without_effect
-        own.update(self.items())
+        own = copy(self)
         own.update({name: value for name, value in EMULATED_DEFAULTS.items() if name not in self.given_names})
         return own
 
@@ -160,40 +159,32 @@ class KafkaSettings(dict[str, Any]):
 
     def given(self, name: str) -> bool:
         """True if the value differs from the default."""
-        if name not in self.given_names or name in DEFAULTS:
-            return name in self.given_names and bool(self[name] != DEFAULTS[name])
-        found = find_definition("broker", name)
-        return found is None or bool(self[name] != found.default)
+        return name in self.given_names and bool(self[name] != KafkaSettings().get(name))
 
 
-def in_range(name: str, value: Any) -> Any:
-    """The value of a setting, if it is in range.
+def parsed(name: str, value: Any) -> Any:
+    """The value of a setting, as its definition has it, or one without a definition as the type of its default.
 
     Kafka's ranges apply, except lowest values above 1: tests need small segments and short times.
 
-    Raises: ValueError: a number out of its range, or a value of another type where an integer is expected.
+    Raises: ValueError: an invalid value; the message has the setting, the value and the expected one.
 
-    >>> in_range("num.partitions", 3)
-    3
-    >>> in_range("num.partitions", 0)
+    >>> parsed("num.partitions", "3"), parsed("log.segment.bytes", 1)
+    (3, 1)
+    >>> parsed("num.partitions", 0)
     Traceback (most recent call last):
         ...
-    ValueError: num.partitions: expected at least 1, got 0
+    mockbroker.state.configs.values.InvalidValueError: num.partitions: expected at least 1, got 0
     """
-    if type(DEFAULTS.get(name)) is int and type(value) is not int:
-        raise ValueError(f"{name}: expected a whole number, got {value!r}")
-    if type(value) is not int:
-        return value
-    lowest, highest = LOWEST_OF_OURS.get(name), None
-    if lowest is None:
-        found = find_definition("broker", name)
-        if found is None or found.validator is None or found.validator["is"] != "Range":
-            return value
-        lowest, highest = found.validator["min"], found.validator["max"]
-    if lowest is not None and value < min(lowest, 1):
-        raise ValueError(f"{name}: expected at least {min(lowest, 1)}, got {value}")
-    if highest is not None and value > highest:
-        raise ValueError(f"{name}: expected at most {highest}, got {value}")
+    found = find_definition(BROKER, name)
+    if found is None:
+        type_ = ConfigType.LONG if LIMIT_OF_LISTENER.fullmatch(name) else TYPES.get(type(DEFAULTS.get(name)))
+        return value if type_ is None else parse(name, value, type_)
+    value = found.parse(value, in_range=False)
+    if value != found.default and found.validator is not None and found.validator["is"] == "Range":
+        from mockbroker.state.configs.validators import in_bounds
+
+        in_bounds(name, value, found.validator | {"min": min(1, found.validator["min"])})
     return value
 
 
@@ -218,20 +209,59 @@ def inter_broker_listener(settings: Mapping[str, Any], given: frozenset[str]) ->
     return "PLAINTEXT"
 
 
-def typed(name: str, value: Any) -> Any:
-    """A value parsed from text to the type of the setting's default.
+class UnknownSettingError(ValueError):
+    """A setting that is unknown here, in the placer and in Kafka."""
 
-    Raises: ValueError: invalid text; the message has the setting, the value and the expected one.
+
+def names_without_effect(strange: Iterable[str], effective: Iterable[str], settings: Mapping[str, Any]) -> list[str]:
+    """The names of Kafka's settings that have no effect here; a user's placer may have others.
+
+    Args:
+        strange: the names to check.
+        effective: names with an effect, for any placer.
+        settings: all settings.
+
+    Raises: UnknownSettingError: an unknown name, with the nearest known one.
+
+    >>> names_without_effect(["log.dirs"], ["num.partitions"], {"log.dirs": "/var/kafka"})
+    ['log.dirs']
     """
-    if name == PROFILE_SETTING and value not in PROFILES:
-        raise ValueError(f"{name}: expected one of {', '.join(PROFILES)}, got {value!r}")
-    default = DEFAULTS.get(name)
-    if not isinstance(value, str) or isinstance(default, str):
-        return value
-    if default is None:
-        found = find_definition("broker", name)
-        if found is not None:
-            return found.parse(value, in_range=False)
-        if not (name.endswith(LIMIT_OF_LISTENERS) and name.startswith("listener.name.")):
-            return value
-    return parse(name, value, ConfigType.BOOLEAN if isinstance(default, bool) else ConfigType.LONG)
+    from kafka_rack.placement import CLASS_SETTING, PLACER_SETTINGS, is_built_in
+
+    placer = str(settings.get(CLASS_SETTING, "")).strip()
+    own_placer = bool(placer) and not is_built_in(placer)
+    found = []
+    for name in sorted(set(strange).difference(PLACER_SETTINGS)):
+        if name in kafka_settings() or name.startswith(PREFIXES):
+            found.append(name)
+        elif not own_placer or nearest(name, [*effective, *PLACER_SETTINGS, *kafka_settings()], ALIKE):
+            near = nearest(name, [*effective, *PLACER_SETTINGS, *kafka_settings()])
+            raise UnknownSettingError(f"unknown setting {name}" + (f", did you mean {near}?" if near else ""))
+    return found
+
+
+def nearest(name: str, known: Iterable[str], ratio: float = 0.6) -> str | None:
+    """The known name that is most similar to this one, None if none reaches this ratio of difflib.
+
+    The common prefix of placers' settings is ignored, because it is in all of their names.
+
+    >>> nearest("num.partitons", ["num.partitions", "node.id"])
+    'num.partitions'
+    """
+    from difflib import get_close_matches
+
+    prefix = "replica.placer."
+    if name.startswith(prefix):
+        ends = [one.removeprefix(prefix) for one in known if one.startswith(prefix)]
+        found = get_close_matches(name.removeprefix(prefix), ends, 1, ratio)
+        return prefix + found[0] if found else None
+    found = get_close_matches(name, known, 1, ratio)
+    return found[0] if found else None
+
+
+@cache
+def kafka_settings() -> frozenset[str]:
+    """The names of Kafka's broker and topic settings, including those removed in 4.0."""
+    removed = data_file("removed_settings.txt").decode("ascii").splitlines()
+    there = (names(BROKER), kafka_configs()["broker_dynamic_only"], names(TOPIC))
+    return frozenset().union(*there, (one for one in removed if not one.startswith("#")))

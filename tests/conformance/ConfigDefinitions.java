@@ -48,12 +48,12 @@ public class ConfigDefinitions {
         }
         data.put("topic_synonyms", topicSynonyms());
         Map<String, Object> groupSynonyms = new TreeMap<>();
-        GroupConfig.ALL_GROUP_CONFIG_SYNONYMS.forEach((name, synonym) -> groupSynonyms.put(name, synonym.orElse(null)));
+        GroupConfig.ALL_GROUP_CONFIG_SYNONYMS.forEach((name, synonym) -> synonym.ifPresent(one -> groupSynonyms.put(name, List.of(List.of(one, 1)))));
         data.put("group_synonyms", groupSynonyms);
         Map<String, Object> brokerSynonyms = new TreeMap<>();
         for (String name : AbstractKafkaConfig.CONFIG_DEF.names()) {
             List<String> synonyms = DynamicBrokerConfig.brokerConfigSynonyms(name, true);
-            if (!synonyms.equals(List.of(name))) brokerSynonyms.put(name, synonyms);
+            if (!synonyms.equals(List.of(name))) brokerSynonyms.put(name, synonyms.stream().map(one -> List.of(one, 1)).toList());
         }
         data.put("broker_synonyms", brokerSynonyms);
         data.put("dynamic", new TreeMap<>(DynamicBrokerConfig.dynamicConfigUpdateModes()));

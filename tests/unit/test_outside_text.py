@@ -13,7 +13,8 @@ from mockbroker.core.journal.filters import value_text, whole_number
 from mockbroker.share_groups.share_states import read_coordinator_key
 from mockbroker.state.brokers.listener_settings import addresses_in
 from mockbroker.state.configs.alterations import check_broker_id
-from mockbroker.state.configs.definitions import InvalidValueError, definition
+from mockbroker.state.configs.definitions import definition
+from mockbroker.state.configs.values import InvalidValueError
 from mockbroker.state.errors import ApiError
 
 NINES = "9" * 5_000

@@ -17,7 +17,7 @@ from kafka_rack.cli.output.replicas import replicas_json, replicas_table
 from kafka_rack.cli.output.tables import table
 from kafka_rack.placement import CLASS_SETTING, START_INDEX_SETTING, UsableBroker, reassignment_json
 from kafka_rack.rack_names import rack_hints
-from mockbroker.state.setting_names import UnknownSettingError, names_without_effect
+from mockbroker.state.settings import UnknownSettingError, names_without_effect
 
 
 @command()

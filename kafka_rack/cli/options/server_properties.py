@@ -14,8 +14,7 @@ from mockbroker.state.brokers.broker import Broker
 from mockbroker.state.brokers.listener_settings import addresses_in, listeners_of
 from mockbroker.state.configs.effects import OF_A_BROKER, is_of_a_listener, is_of_tls, with_effect
 from mockbroker.state.security.protocols import protocols_in
-from mockbroker.state.setting_names import UnknownSettingError, names_without_effect
-from mockbroker.state.settings import DEFAULTS, PROTOCOL_SETTING
+from mockbroker.state.settings import DEFAULTS, PROTOCOL_SETTING, UnknownSettingError, names_without_effect
 
 DEFAULT_LISTENERS = "PLAINTEXT://:9092"
 MAY_DIFFER = frozenset({"log.dir", "log.dirs"})  # the first file's are shown for all brokers

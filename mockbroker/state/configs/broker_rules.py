@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 from mockbroker.state.configs.definitions import (
     BROKER,
+    TOPIC,
     ConfigDefinition,
     definition,
-    dynamic_only_names,
     find_definition,
     kafka_configs,
-    topic_synonyms,
 )
 from mockbroker.state.configs.effective import own_name, without_listener
 from mockbroker.state.configs.values import ConfigType, InvalidValueError
@@ -96,7 +95,7 @@ def check_listener_values(configs: ClusterConfigs, broker_id: int | None, wanted
 def check_type(name: str, text: str) -> None:
     """Raises ApiError: INVALID_REQUEST unless the text is a valid value."""
     found = find_definition(BROKER, name)
-    if found is None or (found.update_mode == "read-only" and name not in dynamic_only_names()):
+    if found is None or (found.update_mode == "read-only" and name not in kafka_configs()["broker_dynamic_only"]):
         return  # an unknown name may be a plugin's
     value = parsed(found, text)
     if found.type is ConfigType.CLASS and value and not value.startswith(KAFKA_CLASSES):
@@ -208,11 +207,11 @@ def check_retention(change: BrokerConfigChange) -> None:
 
 def retention(change: BrokerConfigChange) -> int:
     """The new retention time of topics in ms."""
-    for name, factor in topic_synonyms("retention.ms"):
+    for name, factor in definition(TOPIC, "retention.ms").synonyms:
         if name in change.wanted:
             value = int(change.after(name))
             return value * factor if value >= 0 else FOR_EVER
-    return int(change.configs.topic_default("retention.ms", change.broker_id))
+    return int(change.configs.default(TOPIC, "retention.ms", change.broker_id))
 
 
 def check_cordoned(change: BrokerConfigChange) -> None:

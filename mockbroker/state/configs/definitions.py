@@ -19,21 +19,32 @@ from typing import Any
 
 import msgspec
 
-from kafka_rack.diskless import PROFILE_SETTINGS
-from mockbroker.state.configs.values import ConfigType, InvalidValueError, parse
+from kafka_rack.diskless import PROFILE_SETTINGS, PROFILES
+from mockbroker.state.configs.values import ConfigType, parse
 
 TOPIC, BROKER, GROUP, CLIENT_METRICS = "topic", "broker", "group", "client_metrics"
+OUR_NUMBERS = {
+    "connection.first.byte.timeout.ms": (60000, 1),  # from the start of a connection to its first byte
+    "max.decompressed.request.bytes": (33554432, 0),  # decompressed size of one request's records
+    "max.request.items": (20000, 1),  # elements in all arrays of one request
+    "records.max.bytes": (-1, -1),  # maximum size of all logs
+    "replica.placement.failed.code": (10660, -(2**15)),  # KIP-660 has no number for its error
+    "request.read.timeout.ms": (300000, 1),  # from a request's first byte to its last
+}
+"""Default and lowest value of the settings of brokers that Kafka does not have."""
 OURS: dict[str, dict[str, list[Any]]] = {
-    TOPIC: {"diskless.enable": ["BOOLEAN", "false", None, "MEDIUM", "internal"]},
+    TOPIC: {"diskless.enable": ["BOOLEAN", "false", None]},
     BROKER: {
-        "diskless.enable": ["BOOLEAN", "false", None, "MEDIUM", "internal"],
-        "diskless.profile": ["STRING", "kip-1163", None, "LOW", "internal"],
-        **{name: ["STRING", value or None, None, "LOW", "internal"] for name, value in PROFILE_SETTINGS.items()},
-        "replica.placement.failed.code": ["INT", "10660", None, "LOW", "internal"],
+        "diskless.enable": ["BOOLEAN", "false", None],
+        "diskless.profile": ["STRING", "kip-1163", {"is": "ValidString", "validStrings": list(PROFILES)}],
+        **{name: ["STRING", value or None, None] for name, value in PROFILE_SETTINGS.items()},
+        **{
+            name: ["LONG", default, {"is": "Range", "min": lowest, "max": None}]
+            for name, (default, lowest) in OUR_NUMBERS.items()
+        },
     },
 }
-"""Configs beyond Kafka 4.4, shown only if set: diskless topics (KIP-1150), placers' error."""
-OUR_SYNONYMS = {"diskless.enable": [("diskless.enable", 1)]}
+"""Configs beyond Kafka 4.4, shown only if set: diskless topics (KIP-1150), limits, placers' error."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -41,7 +52,8 @@ class ConfigDefinition:
     """A config of one kind of resource.
 
     ``default`` has the config's type; ``update_mode`` is ``read-only``, ``per-broker`` or ``cluster-wide``, for topics,
-    groups and client metrics always the last.
+    groups and client metrics always the last. ``synonyms`` are the broker configs that set it too, nearest first, each
+    with the factor to its unit; of a broker's config, itself is one of them.
     """
 
     kind: str
@@ -49,9 +61,9 @@ class ConfigDefinition:
     type: ConfigType
     default: Any
     validator: dict[str, Any] | None
-    importance: str
     is_internal: bool
     update_mode: str
+    synonyms: tuple[tuple[str, int], ...]
 
     @property
     def is_sensitive(self) -> bool:
@@ -95,17 +107,28 @@ def definition(kind: str, name: str) -> ConfigDefinition:
 
 @cache
 def find_definition(kind: str, name: str) -> ConfigDefinition | None:
-    """The definition of a config, None if Kafka does not have it."""
-    fields = OURS.get(kind, {}).get(name) or kafka_configs()[kind].get(name)
+    """The definition of a config, None if Kafka does not have it.
+
+    >>> definition("topic", "retention.ms").synonyms
+    (('log.retention.ms', 1), ('log.retention.minutes', 60000), ('log.retention.hours', 3600000))
+    >>> definition("broker", "log.roll.hours").synonyms
+    (('log.roll.ms', 1), ('log.roll.hours', 1))
+    """
+    ours = OURS.get(kind, {}).get(name)
+    fields = [*ours, "LOW", "internal"] if ours else kafka_configs()[kind].get(name)
     if fields is None and kind == BROKER:
         fields = kafka_configs()["broker_dynamic_only"].get(name)
     if fields is None:
         return None
-    type_, default, validator, importance, *internal = fields
+    type_, default, validator, _importance, *internal = fields
     config_type = ConfigType[type_]
     mode = kafka_configs()["dynamic"].get(name, "read-only") if kind == BROKER else "cluster-wide"
     value = None if isinstance(default, dict) else parse(name, default, config_type)  # a dict: no default
-    return ConfigDefinition(kind, name, config_type, value, validator, importance, bool(internal), mode)
+    itself = [(name, 1)] if kind == BROKER or ours else []
+    synonyms = kafka_configs().get(f"{kind}_synonyms", {}).get(name, itself)
+    return ConfigDefinition(
+        kind, name, config_type, value, validator, bool(internal), mode, tuple(map(tuple, synonyms))
+    )
 
 
 @cache
@@ -119,38 +142,6 @@ def line_of(kind: str, name: str) -> str:
     """The release line that introduced a config, "4.0" for all configs of 4.0."""
     since: dict[str, dict[str, list[str]]] = msgspec.json.decode(data_file("since.json"))
     return next((line for line, kinds in since.items() if name in kinds.get(kind, ())), "4.0")
-
-
-@cache
-def dynamic_only_names() -> frozenset[str]:
-    """The broker configs that can only be set at run time."""
-    return frozenset(kafka_configs()["broker_dynamic_only"])
-
-
-@cache
-def topic_synonyms(name: str) -> tuple[tuple[str, int], ...]:
-    """The broker configs that are defaults of a topic config, nearest first, each with the factor to the topic's unit.
-
-    >>> topic_synonyms("retention.ms")
-    (('log.retention.ms', 1), ('log.retention.minutes', 60000), ('log.retention.hours', 3600000))
-    """
-    found: list[tuple[str, int]] = OUR_SYNONYMS.get(name) or kafka_configs()["topic_synonyms"].get(name, [])
-    return tuple((synonym, factor) for synonym, factor in found)
-
-
-def group_synonym(name: str) -> str | None:
-    """The broker config that is the default of a group config, None if it has its own."""
-    synonym: str | None = kafka_configs()["group_synonyms"].get(name)
-    return synonym
-
-
-def broker_synonyms(name: str) -> tuple[str, ...]:
-    """The synonyms of a broker config, highest precedence first.
-
-    >>> broker_synonyms("log.roll.hours")
-    ('log.roll.ms', 'log.roll.hours')
-    """
-    return tuple(kafka_configs()["broker_synonyms"].get(name, (name,)))
 
 
 def data_file(name: str) -> bytes:
@@ -175,6 +166,3 @@ def documentation(kind: str) -> dict[str, str]:
     texts = msgspec.json.decode(gzip.decompress(data_file("kafka_documentation.json.gz")))
     found: dict[str, str] = texts[kind]
     return found | texts["broker_dynamic_only"] if kind == BROKER else found
-
-
-__all__ = ["ConfigDefinition", "ConfigType", "InvalidValueError", "definition", "find_definition", "names"]

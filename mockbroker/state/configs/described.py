@@ -17,13 +17,10 @@ from mockbroker.state.configs.definitions import (
     OURS,
     TOPIC,
     ConfigDefinition,
-    broker_synonyms,
     definition,
-    dynamic_only_names,
     find_definition,
-    group_synonym,
+    kafka_configs,
     names,
-    topic_synonyms,
 )
 from mockbroker.state.configs.effective import (
     ALL_BROKERS,
@@ -69,9 +66,9 @@ def resource_configs(configs: ClusterConfigs, broker: Broker, kind: str, resourc
         if found.is_internal and not is_set and (kind == GROUP or value == found.default):
             continue
         synonyms: list[Layer] = [(name, text_of(value), SOURCES[kind])] if is_set else []
-        nearest = group_synonym(name) if kind == GROUP else next((one for one, _ in topic_synonyms(name)), None)
-        if nearest is not None and kind != CLIENT_METRICS:
-            synonyms += of_broker(configs, broker, nearest, broker_synonyms(nearest))
+        if found.synonyms:
+            nearest = found.synonyms[0][0]
+            synonyms += of_broker(configs, broker, nearest, synonyms_of(nearest))
         elif kind == GROUP and found.default is not None:
             synonyms.append((name, text_of(found.default), ConfigSource.DEFAULT))
         yield DescribedConfig(name, text_of(value), source_of(synonyms), found.type, synonyms, definition=found)
@@ -106,9 +103,9 @@ def effective_topic_configs(configs: ClusterConfigs, own: Mapping[str, Any]) -> 
         found = definition(TOPIC, name)
         if found.is_internal and name not in own:
             continue
-        synonyms = [synonym for synonym, _ in topic_synonyms(name)]
+        synonyms = [synonym for synonym, _ in found.synonyms]
         layers = [(name, None, ConfigSource.TOPIC)] if name in own else list(configs.layers(synonyms, None))
-        value = text_of(own[name] if name in own else configs.topic_default(name))
+        value = text_of(own[name] if name in own else configs.default(TOPIC, name))
         yield DescribedConfig(name, value, source_of(layers), found.type, [], definition=found)
 
 
@@ -148,7 +145,7 @@ def of_broker(
     found += [
         (one.name, text_of(one.default), ConfigSource.DEFAULT)
         for one in map(partial(find_definition, BROKER), synonyms)
-        if one is not None and one.default is not None and one.name not in dynamic_only_names()
+        if one is not None and one.default is not None and one.name not in kafka_configs()["broker_dynamic_only"]
     ]
     first = next((index for index, one in enumerate(found) if one[0] == name), len(found))
     return [(at, None if hidden else text, source) for at, text, source in found[first:]]
@@ -157,7 +154,8 @@ def of_broker(
 def synonyms_of(name: str) -> tuple[str, ...]:
     """The synonyms of a broker config; for a listener's config, the listener's name first."""
     base = without_listener(name, of_mechanism=False)
-    return broker_synonyms(name) if base == name else (name, base)
+    found = find_definition(BROKER, name)
+    return (name, base) if base != name else tuple(one for one, _ in found.synonyms) if found else (name,)
 
 
 def source_of(synonyms: Sequence[Layer]) -> ConfigSource:

@@ -18,12 +18,10 @@ from mockbroker.state.configs.definitions import (
     TOPIC,
     definition,
     find_definition,
-    group_synonym,
     kafka_configs,
     line_of,
-    topic_synonyms,
 )
-from mockbroker.state.configs.values import text_of
+from mockbroker.state.configs.values import ConfigType, text_of
 from mockbroker.state.image import BROKER_RESOURCE, CLIENT_METRICS_RESOURCE, GROUP_RESOURCE, TOPIC_RESOURCE
 from mockbroker.state.settings import DEFAULTS, DIFFERENT_DEFAULTS
 
@@ -93,24 +91,22 @@ class ClusterConfigs:
     """The configs of a cluster's topics, brokers, groups and client metrics; usage is in the package's docstring.
 
     Cached, with KeyError for an unknown name:
-        ``topic_default(name, broker_id=None)``: the value of a topic without its own.
+        ``default(kind, name, broker_id=None)``: the value of a topic, a group or a client metrics subscription without
+            its own.
         ``broker(broker_id, name)``: a broker's value; for None, the value for all brokers.
         ``listener(broker_id, listener, name)``: ``listener.name.LISTENER.NAME`` if set, or else the plain config.
-        ``group_default(name)``: the value of a group without its own.
     """
 
     cluster: Cluster
     listeners: list[Listener] = field(default_factory=list)
-    topic_default: Any = field(init=False)
+    default: Any = field(init=False)
     broker: Any = field(init=False)
     listener: Any = field(init=False)
-    group_default: Any = field(init=False)
 
     def __post_init__(self) -> None:
-        self.topic_default = cache(self._topic_default)
+        self.default = cache(self._default)
         self.broker = cache(self._broker)
         self.listener = cache(self._of_listener)
-        self.group_default = cache(self._group_default)
 
     # effective values
 
@@ -119,13 +115,7 @@ class ClusterConfigs:
         own = self.own(GROUP, group_id)
         if name in own:
             return self._within_bounds(name, definition(GROUP, name).parse(own[name], in_range=False))
-        return self.group_default(name)
-
-    def default(self, kind: str, name: str, broker_id: int | None = None) -> Any:
-        """The value of a topic, a group or a client metrics subscription without its own. Raises KeyError."""
-        if kind == CLIENT_METRICS:
-            return definition(CLIENT_METRICS, name).default
-        return self.topic_default(name, broker_id) if kind == TOPIC else self.group_default(name)
+        return self.default(GROUP, name)
 
     def has(self, kind: str, name: str) -> bool:
         """True if brokers have such a config: an emulated release has no later ones."""
@@ -217,7 +207,7 @@ class ClusterConfigs:
             topics[resource].configs_changed(self.own(TOPIC, resource))
             self._apply([topics[resource]], names)
         elif kind == BROKER:
-            for values in (self.topic_default, self.broker, self.listener, self.group_default):
+            for values in (self.default, self.broker, self.listener):
                 values.cache_clear()
             for topic in topics.values():
                 topic.configs_changed(self.own(TOPIC, topic.name))
@@ -233,13 +223,21 @@ class ClusterConfigs:
             cluster.replication.refresh(partitions, cluster.now_ms)
             cluster.woken.extend(partitions)
 
-    def _topic_default(self, name: str, broker_id: int | None = None) -> Any:
-        factors = dict(topic_synonyms(name))
-        for synonym, text, _ in self.layers(list(factors), broker_id):
-            value = definition(BROKER, synonym).parse(text, in_range=False)
+    def _default(self, kind: str, name: str, broker_id: int | None = None) -> Any:
+        found = definition(kind, name)
+        factors = dict(found.synonyms)
+        values = [
+            (one, definition(BROKER, one).parse(text, in_range=False))
+            for one, text, _ in self.layers(list(factors), broker_id)
+        ]
+        if found.default is None:
+            values += [(one, definition(BROKER, one).default) for one in factors]
+        for synonym, value in values:
             if value is not None:
+                if isinstance(value, tuple) and found.type is not ConfigType.LIST:
+                    return value[0]
                 return value if factors[synonym] == 1 else max(-1, value * factors[synonym])
-        return definition(TOPIC, name).default
+        return found.default
 
     def _broker(self, broker_id: int | None, name: str) -> Any:
         for _, text, source in self.layers([name], broker_id) if self.cluster.image.configs else ():
@@ -252,13 +250,6 @@ class ClusterConfigs:
         for _, text, _ in self.layers([own_name(listener, name)], broker_id):
             return definition(BROKER, name).parse(text, in_range=False)
         return self.broker(broker_id, name)
-
-    def _group_default(self, name: str) -> Any:
-        found, synonym = definition(GROUP, name), group_synonym(name)
-        if synonym is None:
-            return found.default
-        value = self.broker(None, synonym)
-        return value[0] if isinstance(value, tuple) and isinstance(found.default, (str, type(None))) else value
 
     def _within_bounds(self, name: str, value: Any) -> Any:
         for (end, _), bound in self.bounds(name).items():

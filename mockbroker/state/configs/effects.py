@@ -6,7 +6,7 @@ To give a config an effect, add it here or to the settings.py of an optional par
 from __future__ import annotations
 
 from mockbroker.parts import brought
-from mockbroker.state.configs.definitions import BROKER, CLIENT_METRICS, GROUP, TOPIC, names, topic_synonyms
+from mockbroker.state.configs.definitions import BROKER, CLIENT_METRICS, GROUP, TOPIC, definition, names
 from mockbroker.state.configs.effective import without_listener
 from mockbroker.state.settings import DEFAULTS
 
@@ -136,7 +136,7 @@ def with_effect(kind: str) -> frozenset[str]:
     """The names of a kind's configs that have an effect; for brokers also the defaults of topic configs."""
     if kind != BROKER:
         return {TOPIC: TOPICS, GROUP: GROUPS, CLIENT_METRICS: frozenset()}[kind]
-    of_topics = {synonym for name in TOPICS for synonym, _ in topic_synonyms(name)}
+    of_topics = {synonym for name in TOPICS for synonym, _ in definition(TOPIC, name).synonyms}
     return frozenset(DEFAULTS) | of_topics | BROKERS | OF_TLS
 
 

@@ -14,7 +14,7 @@ from mockbroker.state.configs.definitions import CLIENT_METRICS, GROUP, TOPIC, d
 from mockbroker.state.configs.values import InvalidValueError
 from mockbroker.state.errors import ApiError, invalid_request
 from mockbroker.state.patterns import PatternError, compiled
-from mockbroker.state.setting_names import nearest
+from mockbroker.state.settings import nearest
 from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def check_topic_configs(
     values = typed(configs, TOPIC, given, ErrorCode.INVALID_CONFIG)
 
     def value(name: str) -> Any:
-        return values[name] if name in values else configs.topic_default(name)
+        return values[name] if name in values else configs.default(TOPIC, name)
 
     if value("min.compaction.lag.ms") > value("max.compaction.lag.ms"):
         raise invalid("expected min.compaction.lag.ms to be at most max.compaction.lag.ms")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from mockbroker.state.configs.definitions import find_definition
+from mockbroker.state.configs.definitions import TOPIC, find_definition
 from mockbroker.state.errors import ApiError
 from mockbroker.state.logs.producers import PartitionProducers, recover
 from mockbroker.state.replicas.overrides import NO_OVERRIDES, PartitionOverrides
@@ -158,7 +158,7 @@ class Topic:
         value = self._values.get(name)
         if value is None:
             own = self.configs.get(name)
-            value = self._values[name] = self.defaults.topic_default(name) if own is None else own
+            value = self._values[name] = self.defaults.default(TOPIC, name) if own is None else own
         return value
 
     def configs_changed(self, own: Mapping[str, str]) -> None:
@@ -178,7 +178,7 @@ def parsed_configs(own: Mapping[str, str]) -> dict[str, Any]:
     """A topic's own configs, parsed from text that was validated before."""
     if not own:
         return {}
-    found = {name: find_definition("topic", name) for name in own}
+    found = {name: find_definition(TOPIC, name) for name in own}
     return {name: one.parse(own[name], in_range=False) for name, one in found.items() if one is not None}
 
 

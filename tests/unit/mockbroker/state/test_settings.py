@@ -5,8 +5,7 @@ import pytest
 from mockbroker.state.configs.definitions import definition, find_definition, names
 from mockbroker.state.configs.effects import OF_A_BROKER, with_effect, without_effect
 from mockbroker.state.configs.values import InvalidValueError, text_of
-from mockbroker.state.setting_names import UnknownSettingError, kafka_settings
-from mockbroker.state.settings import DEFAULTS, DIFFERENT_DEFAULTS, KafkaSettings
+from mockbroker.state.settings import DEFAULTS, DIFFERENT_DEFAULTS, KafkaSettings, UnknownSettingError, kafka_settings
 
 
 def test_values_given_as_text_have_the_type_of_their_default():
