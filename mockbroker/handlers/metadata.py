@@ -301,7 +301,7 @@ def described_entry(
         leader_epoch=partition.leader_epoch,
         replica_nodes=replicas,
         isr_nodes=isr,
-        eligible_leader_replicas=list(partition.elr),
+        eligible_leader_replicas=list(partition.eligible_leader_replicas),
         last_known_elr=list(partition.last_known_elr),
         offline_replicas=offline,
     )

@@ -19,16 +19,16 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 from kafka_rack.broker_registration import SECURITY_PROTOCOL, read_broker, write_broker
 from kafka_rack.errors import KafkaRackError, UnreadableRegistrationError
 from mockbroker.state.brokers.broker import Broker
-from mockbroker.state.metadata.cache import (
+from mockbroker.state.metadata.view import (
     DELETED,
     NO_CONTROLLER,
     Address,
     CachedBroker,
     MetadataCache,
+    MetadataSupport,
     PartitionState,
     TopicPartitionState,
 )
-from mockbroker.state.metadata.view import MetadataSupport
 from mockbroker.state.releases import Version
 from mockbroker.state.security.protocols import ANONYMOUS, PLAINTEXT
 from mockbroker.state.settings import PROTOCOL_SETTING
@@ -304,13 +304,13 @@ class ZooKeeperMode(MetadataSupport):
                     state, controller_epoch=before.state.controller_epoch
                 ):
                     state = before.state
-                states[key] = TopicPartitionState(topic.name, topic.id, partition.index, state)
+                states[key] = TopicPartitionState(topic.name, topic.id, state)
         return states
 
 
 def deleted(one: TopicPartitionState) -> TopicPartitionState:
     """The state by which brokers delete a partition from their cache."""
-    return one._replace(state=replace(one.state, leader=DELETED, leader_epoch=0, zk_version=0))
+    return one._replace(state=replace(one.state, leader=DELETED, leader_epoch=0, partition_epoch=0))
 
 
 def check_listeners(broker: Broker, software: BrokerSoftware) -> None:

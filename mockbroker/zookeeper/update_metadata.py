@@ -8,7 +8,6 @@ Source: KIP-36, KIP-380; KafkaApis.handleUpdateMetadataRequest, ReplicaManager.m
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import groupby
 from typing import NamedTuple
 
@@ -17,7 +16,7 @@ import msgspec
 from kafka_rack.broker_registration import SECURITY_PROTOCOL
 from mockbroker.api import Needs, handles
 from mockbroker.call import Call
-from mockbroker.state.metadata.cache import Address, CachedBroker, PartitionState, TopicPartitionState
+from mockbroker.state.metadata.view import Address, CachedBroker, PartitionState, TopicPartitionState
 from protocol.apis.controller import UpdateMetadataPartitionState, UpdateMetadataRequest, UpdateMetadataResponse
 from protocol.error_codes import ErrorCode
 
@@ -59,14 +58,15 @@ def live_broker(version: int, broker: UpdateMetadataRequest.Broker, without_rack
 
 def read_partition_states(request: UpdateMetadataRequest) -> Iterator[TopicPartitionState]:
     for one in request.ungrouped_partition_states:
-        yield TopicPartitionState(one.topic_name, bytes(16), one.partition_index, read_state(one))
+        yield TopicPartitionState(one.topic_name, bytes(16), read_state(one))
     for topic in request.topic_states:
         for one in topic.partition_states:
-            yield TopicPartitionState(topic.topic_name, topic.topic_id, one.partition_index, read_state(one))
+            yield TopicPartitionState(topic.topic_name, topic.topic_id, read_state(one))
 
 
 def read_state(state: UpdateMetadataPartitionState) -> PartitionState:
-    return replace(msgspec.convert(state, PartitionState, from_attributes=True), index=state.partition_index)
+    values = msgspec.structs.asdict(state) | {"partition_epoch": state.zk_version, "index": state.partition_index}
+    return msgspec.convert(values, PartitionState)
 
 
 class MetadataUpdate(NamedTuple):
@@ -113,5 +113,5 @@ def written_broker(broker: CachedBroker) -> UpdateMetadataRequest.Broker:
 
 def written_state(one: TopicPartitionState) -> UpdateMetadataPartitionState:
     found = msgspec.convert(one.state, UpdateMetadataPartitionState, from_attributes=True)
-    found.topic_name, found.partition_index = one.topic, one.partition
+    found.topic_name, found.partition_index, found.zk_version = one.topic, one.state.index, one.state.partition_epoch
     return found

@@ -6,8 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar, cast
 
-from mockbroker.state.metadata.cache import Address, CachedBroker, MetadataCache, PartitionState
-from mockbroker.state.metadata.view import KnownPartition, MetadataSupport
+from mockbroker.state.metadata.view import (
+    NO_CONTROLLER,
+    Address,
+    CachedBroker,
+    KnownPartition,
+    MetadataCache,
+    MetadataSupport,
+    PartitionState,
+)
 from mockbroker.state.releases import kraft_line, versions_of_release
 
 if TYPE_CHECKING:
@@ -15,8 +22,7 @@ if TYPE_CHECKING:
     from mockbroker.state.brokers.liveness import Liveness
     from mockbroker.state.topics.topic import Partition, Topic
 
-NO_CONTROLLER = -1
-UNKNOWN_PARTITION = PartitionState(0, -1, 0, (), 0, ())
+UNKNOWN_PARTITION = PartitionState((), (), -1, 0, 0)
 """The state of a partition that was created after the broker was cut off."""
 
 

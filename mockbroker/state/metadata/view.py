@@ -1,22 +1,149 @@
 """The metadata of one broker, and the mode by which brokers get it: interfaces for KRaft and ZooKeeper mode.
 
 A ``MetadataView`` is a broker's metadata from the controller, which in KRaft mode is current unless the broker is cut
-off. ``MetadataSupport`` is the mode: it has the controller, the versions that a broker serves, and the updates to
-brokers. Source: MetadataCache and MetadataSupport, Apache Kafka 3.9.
+off; otherwise it is a cache. In ZooKeeper mode each UpdateMetadata has every live broker, and the changed partitions;
+the cache of a broker that starts is empty.
+
+``MetadataSupport`` is the mode: it has the controller, the versions that a broker serves, and the updates to brokers.
+Source: MetadataCache, Kafka 0.10; ZkMetadataCache and MetadataSupport, Apache Kafka 3.9.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias
 
 from mockbroker.state.brokers.broker import Broker
-from mockbroker.state.metadata.cache import CachedBroker, CachedTopic, MetadataCache, PartitionState
-from mockbroker.state.topics.topic import Partition, Topic
+from mockbroker.state.image import PartitionRegistration
+from mockbroker.state.topics.topic import INTERNAL_TOPICS, Partition, Topic
 
 if TYPE_CHECKING:
     from mockbroker.state.cluster import Cluster
     from mockbroker.state.metadata.kraft import CurrentView
+
+NO_CONTROLLER = -1
+NO_TOPIC_ID = bytes(16)
+DELETED = -2
+"""The leader of a partition whose topic is deleted."""
+
+
+class Address(NamedTuple):
+    """The address of a broker's listener; ``listener`` is the security protocol's name before 0.10.2."""
+
+    listener: str
+    host: str
+    port: int
+
+
+class CachedBroker(NamedTuple):
+    """A live broker in the cache; the rack is None if the broker has none, or the update had none."""
+
+    id: int
+    addresses: tuple[Address, ...]
+    rack: str | None = None
+
+    def listener(self, name: str) -> Address:
+        """The address of the listener with this name, or the first one."""
+        return next((one for one in self.addresses if one.listener == name), self.addresses[0])
+
+
+@dataclass(slots=True)
+class PartitionState(PartitionRegistration):
+    """A partition as the controller sent it; ``partition_epoch`` counts the changes of its state in ZooKeeper."""
+
+    controller_epoch: int = 0
+    offline_replicas: tuple[int, ...] = ()
+    index: int = 0
+
+    @classmethod
+    def of(cls, partition: Partition, offline: Iterable[int], controller_epoch: int = 0) -> PartitionState:
+        """The current state of a partition with these offline replicas."""
+        now = partition.registration
+        present = {one.name: getattr(now, one.name) for one in fields(now)}
+        return cls(**present, controller_epoch=controller_epoch, offline_replicas=tuple(offline), index=partition.index)
+
+
+class TopicPartitionState(NamedTuple):
+    """The state of one partition of a topic; only some versions have the topic's id (16 bytes)."""
+
+    topic: str
+    topic_id: bytes
+    state: PartitionState
+
+
+class CachedTopic(NamedTuple):
+    """A topic in the cache."""
+
+    name: str
+    id: bytes
+    diskless: bool
+    partitions: tuple[PartitionState, ...]
+
+    @property
+    def is_internal(self) -> bool:
+        return self.name in INTERNAL_TOPICS
+
+
+@dataclass(slots=True, eq=False)
+class MetadataCache:
+    """The live brokers by id, and the partitions by topic and index; a ``MetadataView``."""
+
+    is_shared: ClassVar[bool] = False
+    controller_id: int = NO_CONTROLLER
+    controller_epoch: int = 0
+    brokers: dict[int, CachedBroker] = field(default_factory=dict)
+    topics: dict[str, dict[int, PartitionState]] = field(default_factory=dict)
+    topic_ids: dict[str, bytes] = field(default_factory=dict)
+    diskless_topics: frozenset[str] = frozenset()
+    shows_isr_without_leader: bool = True
+
+    def live_brokers(self) -> list[CachedBroker]:
+        return [self.brokers[broker_id] for broker_id in sorted(self.brokers)]
+
+    def is_alive(self, broker_id: int) -> bool:
+        return broker_id in self.brokers
+
+    def topic_names(self) -> list[str]:
+        return sorted(self.topics)
+
+    def topic(self, name: str) -> CachedTopic | None:
+        states = self.topics.get(name)
+        if states is None:
+            return None
+        partitions = tuple(states[index] for index in sorted(states))
+        return CachedTopic(name, self.topic_ids[name], name in self.diskless_topics, partitions)
+
+    def topic_of_id(self, topic_id: bytes) -> CachedTopic | None:
+        if topic_id == NO_TOPIC_ID:
+            return None
+        name = next((name for name, known in self.topic_ids.items() if known == topic_id), None)
+        return None if name is None else self.topic(name)
+
+    def offline_replicas(self, partition: Partition | PartitionState) -> list[int]:
+        assert isinstance(partition, PartitionState)
+        return list(partition.offline_replicas)
+
+    def update(
+        self,
+        controller_id: int,
+        controller_epoch: int,
+        brokers: Iterable[CachedBroker],
+        partitions: Iterable[TopicPartitionState],
+    ) -> None:
+        """Apply an update of the controller: its brokers replace all cached ones, its partitions only themselves."""
+        self.controller_id, self.controller_epoch = controller_id, controller_epoch
+        self.brokers = {broker.id: broker for broker in brokers}
+        for one in partitions:
+            if one.state.leader != DELETED:
+                self.topics.setdefault(one.topic, {})[one.state.index] = one.state
+                self.topic_ids[one.topic] = one.topic_id
+            elif one.topic in self.topics:
+                self.topics[one.topic].pop(one.state.index, None)
+                if not self.topics[one.topic]:
+                    del self.topics[one.topic]
+                    del self.topic_ids[one.topic]
+
 
 KnownBroker = Broker | CachedBroker
 KnownPartition = Partition | PartitionState

@@ -210,7 +210,7 @@ class Replication:
     def isr_changed(self, partition: Partition, now_ms: int) -> None:
         """Update the high watermark after replicas have left or joined the ISR."""
         states = partition.replica_states
-        if partition.elr:
+        if partition.eligible_leader_replicas:
             self._refresh(partition, now_ms)
         elif states is not None:
             self._advance(partition, states)
@@ -283,7 +283,7 @@ class Replication:
         """True if a follower reaches its leader and its disk works."""
         if broker_id in partition.overrides.offline:
             return False
-        if broker_id in self.stopped and broker_id in partition.elr:
+        if broker_id in self.stopped and broker_id in partition.eligible_leader_replicas:
             return False  # an eligible leader leads with what it had when it stopped
         if self.conditions:
             condition = self.conditions.get((broker_id, partition.leader))

@@ -101,7 +101,7 @@ class LeaderControl:
             return
         for partition in self.cluster.partitions():
             now = partition.registration
-            if broker_id in now.isr or broker_id in partition.elr:
+            if broker_id in now.isr or broker_id in partition.eligible_leader_replicas:
                 rules = self.rules_of(partition.topic, self._acceptable(partition) - {broker_id})
                 isr = [replica for replica in now.isr if replica != broker_id]
                 self.change_partition(partition, isr, rules, lost=(broker_id,))
@@ -153,7 +153,7 @@ class LeaderControl:
             return
         name = resource if kind == TOPIC else ""
         if any(
-            partition.elr or partition.last_known_elr
+            partition.eligible_leader_replicas or partition.last_known_elr
             for topic in self.cluster.topics.values()
             if name in ("", topic.name)
             for partition in topic.partitions

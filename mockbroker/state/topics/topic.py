@@ -54,7 +54,7 @@ class Partition:
         return self.registration.isr
 
     @property
-    def elr(self) -> tuple[int, ...]:
+    def eligible_leader_replicas(self) -> tuple[int, ...]:
         return self.registration.eligible_leader_replicas
 
     @property

@@ -78,11 +78,11 @@ class ClusterLife(RuleBasedStateMachine):
             assert set(partition.isr) <= set(partition.replicas)
             if partition.leader == NO_LEADER:  # the last in sync has gone, which alone may lead again (KIP-966)
                 assert partition.isr == ()
-                (last,) = partition.elr
+                (last,) = partition.eligible_leader_replicas
                 assert last in partition.replicas
                 assert last not in online
             else:
-                assert partition.elr == ()
+                assert partition.eligible_leader_replicas == ()
                 assert partition.leader in online
                 assert set(partition.isr) == set(partition.replicas) & online
                 assert partition.leader in partition.isr

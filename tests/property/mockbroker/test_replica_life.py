@@ -477,10 +477,10 @@ class ReplicaLife(RuleBasedStateMachine):
         assert len(idempotent) == len(set(idempotent)), "a batch that was sent again is there twice"
 
     def isr_and_epochs_hold(self, key: Key, partition: Partition) -> None:
-        assert partition.isr or partition.elr or partition.last_known_elr
-        assert set(partition.isr) | set(partition.elr) <= set(partition.replicas)
-        assert not set(partition.isr) & set(partition.elr)
-        if partition.elr:
+        assert partition.isr or partition.eligible_leader_replicas or partition.last_known_elr
+        assert set(partition.isr) | set(partition.eligible_leader_replicas) <= set(partition.replicas)
+        assert not set(partition.isr) & set(partition.eligible_leader_replicas)
+        if partition.eligible_leader_replicas:
             assert len(partition.isr) < partition.effective_min_isr()
             assert self.high_watermarks[key] == partition.high_watermark, "it moved below min.insync.replicas"
         assert not partition.overrides.out_of_sync & set(partition.isr)
@@ -489,7 +489,7 @@ class ReplicaLife(RuleBasedStateMachine):
             assert partition.leader in self.cluster.liveness.online_ids - partition.overrides.offline
         else:
             up = self.cluster.liveness.online_ids - partition.overrides.offline
-            assert not up & set(partition.isr or partition.elr or partition.last_known_elr)
+            assert not up & set(partition.isr or partition.eligible_leader_replicas or partition.last_known_elr)
         leader_epoch, partition_epoch = self.epochs.get(key, (-1, -1))
         assert partition.leader_epoch >= leader_epoch
         assert partition.registration.partition_epoch >= partition_epoch

@@ -390,7 +390,7 @@ def test_the_isr_of_a_partition_without_a_leader_is_left_alone(sim):
     sim.stop_broker(0)
     with pytest.raises(ApiError, match="expected a leader of orders-0, got none"):
         sim.shrink_isr("orders", 0, [1])
-    assert (partition.isr, partition.elr) == ((), (0,))
+    assert (partition.isr, partition.eligible_leader_replicas) == ((), (0,))
 
 
 @pytest.mark.parametrize(

@@ -65,7 +65,7 @@ def test_the_last_replica_stays_eligible_and_no_other_may_lead(cluster):
     first, second, third = partition.replicas
     for broker_id in (second, third, first):
         cluster.cluster_control.stop(broker_id, 0)
-    assert (partition.leader, partition.isr, partition.elr) == (-1, (), (first,))
+    assert (partition.leader, partition.isr, partition.eligible_leader_replicas) == (-1, (), (first,))
     cluster.cluster_control.start(second, 0)
     assert (partition.leader, partition.isr, partition.last_known_elr) == (-1, (), (first,))
     cluster.cluster_control.start(first, 0)

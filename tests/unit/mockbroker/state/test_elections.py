@@ -36,11 +36,16 @@ def elect(sim: Simulation, election_type: int, index: int = 0) -> int:
 def test_who_leaves_an_isr_below_its_minimum_is_eligible_still():
     sim, partition = cluster_of([0, 1, 2], min_isr=2)
     sim.cluster.cluster_control.stop(2, 0)
-    assert (partition.isr, partition.elr) == ((0, 1), ())
+    assert (partition.isr, partition.eligible_leader_replicas) == ((0, 1), ())
     sim.cluster.cluster_control.stop(1, 0)
-    assert (partition.isr, partition.elr, partition.leader) == ((0,), (1,), 0)
+    assert (partition.isr, partition.eligible_leader_replicas, partition.leader) == ((0,), (1,), 0)
     sim.cluster.cluster_control.stop(0, 0)
-    assert (partition.isr, partition.elr, partition.leader, partition.last_known_elr) == ((), (0, 1), -1, (0,))
+    assert (partition.isr, partition.eligible_leader_replicas, partition.leader, partition.last_known_elr) == (
+        (),
+        (0, 1),
+        -1,
+        (0,),
+    )
 
 
 def test_an_eligible_leader_leads_without_what_came_while_it_was_down():
@@ -51,10 +56,10 @@ def test_an_eligible_leader_leads_without_what_came_while_it_was_down():
     assert (partition.log.end_offset, partition.high_watermark) == (2, 1)
     sim.cluster.cluster_control.stop(0, 0)
     sim.cluster.cluster_control.start(1, 0)
-    assert (partition.leader, partition.isr, partition.elr) == (1, (1,), (0,))
+    assert (partition.leader, partition.isr, partition.eligible_leader_replicas) == (1, (1,), (0,))
     assert (partition.log.end_offset, partition.high_watermark) == (1, 1)
     sim.cluster.cluster_control.start(0, 0)
-    assert (partition.leader, set(partition.isr), partition.elr) == (0, {0, 1}, ())
+    assert (partition.leader, set(partition.isr), partition.eligible_leader_replicas) == (0, {0, 1}, ())
 
 
 def test_a_broker_that_crashed_is_no_longer_eligible_but_leads_again_as_the_last_leader():
@@ -62,9 +67,9 @@ def test_a_broker_that_crashed_is_no_longer_eligible_but_leads_again_as_the_last
     sim.cluster.cluster_control.stop(2, 0)
     sim.crash_broker(1)
     sim.advance(9000)
-    assert (partition.elr, partition.last_known_elr) == ((1, 2), (1,))
+    assert (partition.eligible_leader_replicas, partition.last_known_elr) == ((1, 2), (1,))
     sim.cluster.cluster_control.start(1, sim.now_ms)
-    assert (partition.leader, partition.isr, partition.elr) == (-1, (), (2,))
+    assert (partition.leader, partition.isr, partition.eligible_leader_replicas) == (-1, (), (2,))
     sim.cluster.cluster_control.start(2, sim.now_ms)
     assert partition.leader == 1
     assert set(partition.isr) == {1, 2}
@@ -93,7 +98,7 @@ def test_without_the_feature_the_last_replica_stays_in_the_isr():
     down = FeatureUpdate("eligible.leader.replicas.version", 0, SAFE_DOWNGRADE)
     update_features(sim.cluster, [down], validate_only=False)
     sim.cluster.cluster_control.stop(1, 0)
-    assert (partition.leader, partition.isr, partition.elr) == (-1, (1,), ())
+    assert (partition.leader, partition.isr, partition.eligible_leader_replicas) == (-1, (1,), ())
     sim.cluster.cluster_control.start(1, 0)
     assert partition.leader == 1
 
@@ -101,9 +106,9 @@ def test_without_the_feature_the_last_replica_stays_in_the_isr():
 def test_another_min_insync_replicas_ends_who_is_eligible():
     sim, partition = cluster_of([0, 1, 2], min_isr=3)
     sim.cluster.cluster_control.stop(2, 0)
-    assert partition.elr == (2,)
+    assert partition.eligible_leader_replicas == (2,)
     sim.cluster.configs.write("topic", TOPIC, {"min.insync.replicas": "2"})
-    assert partition.elr == ()
+    assert partition.eligible_leader_replicas == ()
 
 
 def test_elections_from_eligible_leaders_are_in_the_records_of_the_image():
@@ -111,7 +116,7 @@ def test_elections_from_eligible_leaders_are_in_the_records_of_the_image():
     sim.cluster.cluster_control.stop(1, 0)
     fork = Simulation("a,b,c")
     fork.engine.begin_with(sim.engine.origin(), 0)
-    assert partition.elr == (1,)
+    assert partition.eligible_leader_replicas == (1,)
     assert set(fork.cluster.topics[TOPIC].partitions[0].isr) == {0, 1}
 
 

@@ -9,7 +9,7 @@ import pytest
 from mockbroker.core.simulation import Simulation
 from mockbroker.state.brokers.broker import Broker, Listener
 from mockbroker.state.cluster import Cluster
-from mockbroker.state.metadata.cache import DELETED
+from mockbroker.state.metadata.view import DELETED
 from mockbroker.zookeeper.controller import ZooKeeperMode
 from mockbroker.zookeeper.update_metadata import MetadataUpdate
 from protocol.apis.metadata import MetadataRequest
@@ -35,7 +35,7 @@ def era() -> Simulation:
 
 
 def partitions_in(update: MetadataUpdate) -> list[tuple[str, int]]:
-    return [(one.topic, one.partition) for one in update.partitions]
+    return [(one.topic, one.state.index) for one in update.partitions]
 
 
 # -- registering -------------------------------------------------------------------------------------------------------
@@ -168,7 +168,7 @@ def test_a_failed_leader_gives_its_partitions_new_states(era):
     (told,) = era.tell()[0].partitions
     assert (told.state.leader, told.state.isr, told.state.replicas) == (2, (2,), (1, 2))
     assert told.state.leader_epoch == 1
-    assert told.state.zk_version > 0
+    assert told.state.partition_epoch > 0
     assert told.state.offline_replicas == (1,)
 
 
@@ -189,7 +189,7 @@ def test_a_deleted_topic_is_told_and_forgotten(era):
     assert sorted(zookeeper_of(era).caches[2].topics) == ["orders"]
     era.cluster.replication_control.delete(topic)
     for update in era.tell():
-        told = [(one.topic, one.partition, one.state.leader) for one in update.partitions]
+        told = [(one.topic, one.state.index, one.state.leader) for one in update.partitions]
         assert told == [("orders", 0, DELETED), ("orders", 1, DELETED)]
     assert zookeeper_of(era).caches[2].topics == {}
     assert era.tell() == []

@@ -15,7 +15,7 @@ import protocol
 from mockbroker.core.simulation import Simulation
 from mockbroker.state.brokers.broker import Broker, Listener
 from mockbroker.state.cluster import Cluster
-from mockbroker.state.metadata.cache import DELETED
+from mockbroker.state.metadata.view import DELETED
 from mockbroker.zookeeper.update_metadata import MetadataUpdate, live_broker, read_partition_states
 from protocol.apis.controller import UpdateMetadataRequest
 from protocol.apis.metadata import MetadataRequest
@@ -79,11 +79,11 @@ def test_our_controller_says_of_the_same_cluster_what_the_real_one_said(capture,
                 compared.add("")
             continue
         name = told[0].topic
-        fresh = all(one.state.leader_epoch == 0 and one.state.zk_version == 0 for one in told)
+        fresh = all(one.state.leader_epoch == 0 and one.state.partition_epoch == 0 for one in told)
         if name in compared or name.startswith("__") or not fresh or {one.topic for one in told} != {name}:
             continue
         compared.add(name)
-        rows = {one.partition: list(one.state.replicas) for one in told}
+        rows = {one.state.index: list(one.state.replicas) for one in told}
         cluster.replication_control.create(name, assignment=[rows[index] for index in sorted(rows)])
         ours = cluster.take_updates()
         assert len(ours) == len(brokers)

@@ -268,7 +268,7 @@ def test_a_replica_that_lacks_records_leads_by_unclean_election_alone(unclean):
         assert (partition(sim).leader, partition(sim).isr) == (1, (1,))
         assert (partition(sim).log.end_offset, partition(sim).high_watermark) == (1, 1)
     else:
-        assert (partition(sim).leader, partition(sim).isr, partition(sim).elr) == (-1, (), (0,))
+        assert (partition(sim).leader, partition(sim).isr, partition(sim).eligible_leader_replicas) == (-1, (), (0,))
         assert partition(sim).log.end_offset == 3
 
 

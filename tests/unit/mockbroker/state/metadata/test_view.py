@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mockbroker.state.metadata.cache import (
+from mockbroker.state.metadata.view import (
     DELETED,
     NO_TOPIC_ID,
     Address,
@@ -16,7 +16,7 @@ ORDERS = b"o" * 16
 
 
 def state(leader: int, index: int = 0) -> PartitionState:
-    return PartitionState(1, leader, 0, (1, 2), 0, (1, 2), (2,), index)
+    return PartitionState((1, 2), (1, 2), leader, 0, 0, controller_epoch=1, offline_replicas=(2,), index=index)
 
 
 def cache_of(*partitions: TopicPartitionState) -> MetadataCache:
@@ -26,8 +26,8 @@ def cache_of(*partitions: TopicPartitionState) -> MetadataCache:
 
 
 def test_brokers_replace_all_that_were_known_and_partitions_only_themselves():
-    cache = cache_of(TopicPartitionState("orders", ORDERS, 0, state(1)))
-    cache.update(1, 1, [CachedBroker(1, ())], [TopicPartitionState("orders", ORDERS, 1, state(2, 1))])
+    cache = cache_of(TopicPartitionState("orders", ORDERS, state(1)))
+    cache.update(1, 1, [CachedBroker(1, ())], [TopicPartitionState("orders", ORDERS, state(2, 1))])
     assert [broker.id for broker in cache.live_brokers()] == [1]
     assert not cache.is_alive(2)
     topic = cache.topic("orders")
@@ -36,17 +36,15 @@ def test_brokers_replace_all_that_were_known_and_partitions_only_themselves():
 
 
 def test_a_topic_goes_with_the_last_of_its_partitions():
-    cache = cache_of(*(TopicPartitionState("orders", ORDERS, index, state(1, index)) for index in (0, 1)))
-    cache.update(1, 1, [], [TopicPartitionState("orders", ORDERS, 0, state(DELETED))])
+    cache = cache_of(*(TopicPartitionState("orders", ORDERS, state(1, index)) for index in (0, 1)))
+    cache.update(1, 1, [], [TopicPartitionState("orders", ORDERS, state(DELETED))])
     assert cache.topic_names() == ["orders"]
-    cache.update(1, 1, [], [TopicPartitionState("orders", ORDERS, 1, state(DELETED))])
+    cache.update(1, 1, [], [TopicPartitionState("orders", ORDERS, state(DELETED))])
     assert (cache.topic_names(), cache.topic_of_id(ORDERS)) == ([], None)
 
 
 def test_a_topic_is_found_by_its_id_unless_that_was_not_sent():
-    cache = cache_of(
-        TopicPartitionState("orders", ORDERS, 0, state(1)), TopicPartitionState("old", NO_TOPIC_ID, 0, state(1))
-    )
+    cache = cache_of(TopicPartitionState("orders", ORDERS, state(1)), TopicPartitionState("old", NO_TOPIC_ID, state(1)))
     found = cache.topic_of_id(ORDERS)
     assert found is not None
     assert found.name == "orders"
