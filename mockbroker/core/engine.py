@@ -18,7 +18,7 @@ from mockbroker.state.cluster import Cluster
 
 if TYPE_CHECKING:
     from kafka_rack.locality.rack_rules import RackRules
-    from mockbroker.state.snapshot import ClusterSnapshot
+    from mockbroker.state.restart import ClusterSnapshot
 
 
 class Origin(NamedTuple):
@@ -74,7 +74,9 @@ class Engine:
 
     def origin(self) -> Origin:
         """The cluster's current state, from which others can start."""
-        return Origin(self.cluster.snapshot(), self.path.rng.getstate())
+        from mockbroker.state.restart import snapshot_of
+
+        return Origin(snapshot_of(self.cluster), self.path.rng.getstate())
 
     def begin_with(self, origin: Origin, now_ms: int) -> None:
         """Replace the cluster by a new one that starts from ``origin``; no call may wait."""

@@ -22,9 +22,15 @@ from mockbroker.handlers.leadership import find_partition, name_leader, node_end
 from mockbroker.handlers.transferred import produced_parts
 from mockbroker.state.errors import ApiError
 from mockbroker.state.logs.appending import append
-from mockbroker.state.logs.batch_checks import ATTRIBUTES_AT, MAGIC_AT, batch_size, only_batch
+from mockbroker.state.logs.batch_checks import (
+    ATTRIBUTES_AT,
+    MAGIC_AT,
+    RefusedAppendError,
+    batch_size,
+    only_batch,
+    refused,
+)
 from mockbroker.state.logs.log import UNBOUNDED
-from mockbroker.state.logs.refusals import RefusedAppendError, refused
 from mockbroker.state.topics.topic import Partition
 from protocol.apis.produce import ProduceRequest, ProduceResponse
 from protocol.error_codes import ErrorCode, error_name

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from mockbroker.state.image import RecordLog
     from mockbroker.state.metadata.view import MetadataSupport
     from mockbroker.state.replicas.network import LinkConditions
-    from mockbroker.state.snapshot import ClusterSnapshot
+    from mockbroker.state.restart import ClusterSnapshot
     from mockbroker.state.transactions.coordinator import Transactions
 
 
@@ -158,12 +158,6 @@ class Cluster:
             if image is not None:
                 restart.resume(cluster, now_ms)
         return cluster
-
-    def snapshot(self) -> ClusterSnapshot:
-        """The current state, from which clusters with the same number of brokers can start."""
-        from mockbroker.state.snapshot import snapshot_of
-
-        return snapshot_of(self)
 
     def replaced(self, snapshot: ClusterSnapshot, now_ms: int) -> Cluster:
         """A new cluster that starts from a snapshot and replaces this one, which ends.

@@ -1,4 +1,4 @@
-"""Starting a cluster from an image: the state that its brokers find, and the effects of a restart of all of them.
+"""Starting a cluster from an image or a snapshot: the state that its brokers find, and the effects of a restart.
 
 Source: ReplicationControlManager.handleBrokerShutdown and handleBrokerUnfenced, QuorumController.bootstrap, Apache
 Kafka 4.4.
@@ -6,6 +6,8 @@ Kafka 4.4.
 
 from __future__ import annotations
 
+from copy import copy
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -13,15 +15,60 @@ from msgspec import structs
 
 from mockbroker.state.coordinator_shard import CoordinatorRecord
 from mockbroker.state.features import METADATA_VERSION
+from mockbroker.state.image import Image
+from mockbroker.state.logs.store import LogStore
 from mockbroker.state.releases import initial_levels, supported_levels
+from mockbroker.state.replicas.overrides import NO_OVERRIDES, PartitionOverrides
 from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from mockbroker.state.topics.topic import NO_LEADER
 
 if TYPE_CHECKING:
+    from random import Random
+
     from mockbroker.state.cluster import Cluster
-    from mockbroker.state.snapshot import ClusterSnapshot
 
 COMMIT_RECORDS = 10_000  # QuorumController.MAX_RECORDS_PER_BATCH
+
+
+@dataclass(slots=True, frozen=True, eq=False)
+class ClusterSnapshot:
+    """A cluster at one moment, unchanging, so that many clusters can start from it: forks and resets.
+
+    It has the state that survives a restart, except group members, which are other programs: groups are empty, with
+    their committed offsets. It also has overrides of partitions, the offset of the wall clock, and the state of the
+    random generator. In a cluster that starts from it, all brokers are up, no link is cut, no disk is full, and no
+    follower lags. Logs are not copied until they are used.
+    """
+
+    image: Image
+    logs: LogStore
+    overrides: dict[tuple[bytes, int], PartitionOverrides]
+    """By topic id and partition."""
+    last_producer_epochs: dict[str, int]
+    clock_offset_ms: int
+    cluster_id: str
+    release: str | None
+    rng: Random
+
+
+def snapshot_of(cluster: Cluster) -> ClusterSnapshot:
+    """The current state of a cluster, from which clusters with the same number of brokers can start."""
+    overrides = {
+        (topic.id, partition.index): replace(partition.overrides, offline=frozenset(), copying=frozenset())
+        for topic in cluster.topics.values()
+        for partition in topic.partitions
+        if partition.overrides is not NO_OVERRIDES
+    }
+    return ClusterSnapshot(
+        cluster.image.copy(),
+        cluster.log_store.fork(),
+        overrides,
+        dict(cluster.producers.last_epochs),
+        cluster.clock.offset_ms,
+        cluster.id,
+        cluster.release,
+        copy(cluster.rng),
+    )
 
 
 def begin_durable(cluster: Cluster) -> None:

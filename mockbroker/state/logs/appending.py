@@ -8,10 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mockbroker.state.errors import ApiError
-from mockbroker.state.logs.batch_checks import AppendRules, Bounds, append_rules, bounds_of, check_batch
+from mockbroker.state.logs.batch_checks import AppendRules, Bounds, append_rules, bounds_of, check_batch, refused
 from mockbroker.state.logs.log import UNBOUNDED
 from mockbroker.state.logs.producers import BatchMetadata
-from mockbroker.state.logs.refusals import refused
 from mockbroker.state.topics.topic import Partition
 from protocol.error_codes import ErrorCode
 from protocol.records import (

@@ -27,6 +27,7 @@ from mockbroker.state.topics.coordinator_keys import (
     TRANSACTIONS_TOPIC,
     partition_of_key,
 )
+from mockbroker.state.topics.placing import with_places
 from mockbroker.state.topics.topic import NO_LEADER, Partition, Topic
 from protocol.error_codes import ErrorCode
 
@@ -284,8 +285,7 @@ class InternalTopics:
             return int(cluster.settings[rules.settings + what])
 
         control = cluster.replication_control
-        there = control.registered() if cluster.support.is_kraft else cluster.liveness.online_brokers
-        replicas = min(setting("replication.factor"), len(there))
+        replicas = min(setting("replication.factor"), len(with_places(cluster)))
         configs: dict[str, Any] = {**rules.configs, "segment.bytes": str(setting("segment.bytes"))}
         if rules.has_min_isr:  # as many may be missing as with all replicas
             missing = setting("replication.factor") - replicas

@@ -8,10 +8,11 @@ Source: ReplicationControlManager.createTopic and createPartitions, Apache Kafka
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Sequence
 from typing import TYPE_CHECKING
 
 from kafka_rack.errors import InvalidReplicationFactorError, KafkaRackError
+from mockbroker.state.brokers.log_dirs import is_cordoned
 from mockbroker.state.errors import ApiError
 from mockbroker.state.settings import KafkaSettings
 from protocol.error_codes import ErrorCode
@@ -19,6 +20,7 @@ from protocol.error_codes import ErrorCode
 if TYPE_CHECKING:
     from kafka_rack.placement import ReplicaPlacer
     from mockbroker.state.brokers.broker import Broker
+    from mockbroker.state.cluster import Cluster
 
 PLACER = "replica.placer.class.name"
 SEED = "replica.placer.seed"
@@ -42,48 +44,60 @@ def make_placer(settings: KafkaSettings, *, kip_36: bool = False) -> ReplicaPlac
     return load_placer(given, default="rack-aware" if kip_36 else "striped")
 
 
+def with_places(cluster: Cluster) -> list[Broker]:
+    """The brokers that may have replicas, by id; unlike KRaft mode, ZooKeeper mode has none that is down."""
+    if not cluster.support.is_kraft:
+        return cluster.liveness.online_brokers
+    return [broker for broker in cluster.brokers.values() if broker.registration is not None]
+
+
 def place_partitions(
-    placer: ReplicaPlacer,
-    brokers: Iterable[Broker],
-    first_partition: int,
+    cluster: Cluster,
+    first: int,
     partitions: int,
     replicas: int,
-    racks: Mapping[int, str | None] | None = None,
     *,
-    first_leader: int | None = None,
+    requesting_broker_id: int | None = None,
     all_have_racks: bool = False,
+    first_leader: int | None = None,
 ) -> list[tuple[int, ...]]:
-    """The replicas of ``partitions`` new partitions.
+    """The replicas of ``partitions`` new partitions from number ``first`` on.
 
     Args:
-        brokers: the registered brokers; those that are not online are fenced.
-        racks: by broker, if the placer must not use the brokers' own.
+        requesting_broker_id: in ZooKeeper mode the broker that places; its code may not know racks.
+        all_have_racks: in ZooKeeper mode, raise an error if only some brokers have a rack.
         first_leader: in ZooKeeper mode the preferred leader of partition 0 of a topic that grows, from which Kafka
             computes the start (AdminZkClient.addPartitions, Apache Kafka 3.9.1), with any placer.
-        all_have_racks: raise an error if only some brokers have a rack.
 
     Raises ApiError: INVALID_REPLICATION_FACTOR, also for a partition without an online broker;
         REPLICA_PLACEMENT_FAILED with the placer's own message; UNKNOWN_SERVER_ERROR for missing racks.
     """
     from kafka_rack import placement
 
+    placer, racks = cluster.placer, cluster.support.racks(requesting_broker_id)
     usable = [
-        placement.UsableBroker(broker.id, broker.rack if racks is None else racks.get(broker.id), not broker.online)
-        for broker in brokers
+        placement.UsableBroker(one.id, one.rack if racks is None else racks.get(one.id), not one.online)
+        for one in with_places(cluster)
+        if not is_cordoned(cluster, one.id)
     ]
-    if all_have_racks and placement.missing_racks(usable):
-        raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, MISSING_RACKS)
-    if first_leader is not None:
-        placer = placement.RackAwarePlacer(placement.start_index_of_growth(usable, first_leader))
+    if replicas == NO_NUMBER:
+        replicas = min(cluster.settings["default.replication.factor"], len(usable))
+    if not 0 < replicas <= len(usable):
+        brokers = "1 broker is" if len(usable) == 1 else f"{len(usable)} brokers are"
+        raise ApiError(ErrorCode.INVALID_REPLICATION_FACTOR, f"replication factor {replicas}, but {brokers} registered")
+    if not cluster.support.is_kraft:
+        if all_have_racks and placement.missing_racks(usable):
+            raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, MISSING_RACKS)
+        if first_leader is not None:
+            placer = placement.RackAwarePlacer(placement.start_index_of_growth(usable, first_leader))
     try:
-        rows = placement.place_checked(placer, first_partition, partitions, replicas, usable)
+        rows = placement.place_checked(placer, first, partitions, replicas, usable)
     except InvalidReplicationFactorError as error:
         raise ApiError(ErrorCode.INVALID_REPLICATION_FACTOR, str(error)) from None
     except KafkaRackError as error:
         raise ApiError(ErrorCode.REPLICA_PLACEMENT_FAILED, str(error)) from None
-    online = {broker.id for broker in usable if not broker.fenced}
     for row in rows:
-        if online.isdisjoint(row):
+        if cluster.liveness.online_ids.isdisjoint(row):
             raise ApiError(
                 ErrorCode.INVALID_REPLICATION_FACTOR,
                 f"replication factor {replicas}, but all of brokers {row} are fenced",
@@ -126,13 +140,6 @@ def check_partitions(partitions: int) -> None:
     """Check a topic's number of partitions. Raises ApiError: INVALID_PARTITIONS."""
     if not 0 < partitions <= MAX_PARTITIONS:
         raise ApiError(ErrorCode.INVALID_PARTITIONS, f"{partitions} partitions, but 1 to {MAX_PARTITIONS} are possible")
-
-
-def check_replication_factor(replicas: int, registered: int) -> None:
-    """Check that enough brokers are registered. Raises ApiError: INVALID_REPLICATION_FACTOR."""
-    if not 0 < replicas <= registered:
-        brokers = "1 broker is" if registered == 1 else f"{registered} brokers are"
-        raise ApiError(ErrorCode.INVALID_REPLICATION_FACTOR, f"replication factor {replicas}, but {brokers} registered")
 
 
 def check_in_sync(rows: Sequence[tuple[int, ...]], online: frozenset[int]) -> None:

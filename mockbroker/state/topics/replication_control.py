@@ -5,19 +5,19 @@ Source: ReplicationControlManager, Apache Kafka 4.4.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from mockbroker.state.brokers.log_dirs import is_cordoned, record_directories
+from mockbroker.state.configs.values import text_of
 from mockbroker.state.errors import ApiError, invalid_request
-from mockbroker.state.image import TOPIC_RESOURCE, Image, ImageWriter
+from mockbroker.state.image import TOPIC_RESOURCE, Image, ImageWriter, PartitionRegistration, partition_record
 from mockbroker.state.replicas.overrides import override
 from mockbroker.state.topics import placing
 from mockbroker.state.topics.election import ReplicaAssignment
 from mockbroker.state.topics.leader_control import LeaderControl
 from mockbroker.state.topics.reassigning import Reassignments
-from mockbroker.state.topics.records import partition_records, topic_records
 from mockbroker.state.topics.topic import (
     INTERNAL_TOPICS,
     NO_LEADER,
@@ -27,11 +27,11 @@ from mockbroker.state.topics.topic import (
     parsed_configs,
     random_uuid,
 )
-from protocol.embedded.metadata_topics import RemoveTopicRecord
+from protocol.embedded.metadata_settings import ConfigRecord
+from protocol.embedded.metadata_topics import PartitionRecord, RemoveTopicRecord, TopicRecord
 from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
-    from mockbroker.state.brokers.broker import Broker
     from mockbroker.state.cluster import Cluster
 
 
@@ -123,7 +123,14 @@ class ReplicationControl:
             placing.check_partitions(partitions)
             rows = [()] * partitions
             if not diskless:
-                rows = self._place(0, partitions, replication_factor, requesting_broker_id, all_have_racks)
+                rows = placing.place_partitions(
+                    self.cluster,
+                    0,
+                    partitions,
+                    replication_factor,
+                    requesting_broker_id=requesting_broker_id,
+                    all_have_racks=all_have_racks,
+                )
         if diskless:
             rows = [()] * len(rows)
         while (topic_id := random_uuid(self.cluster.rng)) in self.cluster.image.topics:
@@ -165,7 +172,7 @@ class ReplicationControl:
             placing.check_partitions(more)
             if not topic.diskless:
                 first, factor = topic.partitions[0].replicas[0], topic.replication_factor
-                rows = self._place(len(topic.partitions), more, factor, first_leader=first)
+                rows = placing.place_partitions(self.cluster, len(topic.partitions), more, factor, first_leader=first)
         if validate_only:
             return
         if topic.diskless:
@@ -334,38 +341,6 @@ class ReplicationControl:
         configs = parsed_configs(image.configs.get((TOPIC_RESOURCE, found.name), {}))
         return Topic(found, configs, self.cluster.configs, self.cluster.log_store)
 
-    def _place(
-        self,
-        first: int,
-        partitions: int,
-        replication_factor: int,
-        requesting_broker_id: int | None = None,
-        all_have_racks: bool = False,
-        first_leader: int | None = None,
-    ) -> list[tuple[int, ...]]:
-        """Replicas of new partitions from number ``first`` on; ``first_leader`` is partition 0's preferred leader."""
-        # In KRaft mode a broker that is down remains registered, fenced; in ZooKeeper mode it is not registered.
-        cluster = self.cluster
-        registered = self.registered() if cluster.support.is_kraft else cluster.liveness.online_brokers
-        registered = [broker for broker in registered if not is_cordoned(cluster, broker.id)]
-        if replication_factor == -1:
-            replication_factor = min(cluster.settings["default.replication.factor"], len(registered))
-        placing.check_replication_factor(replication_factor, len(registered))
-        return placing.place_partitions(
-            cluster.placer,
-            registered,
-            first,
-            partitions,
-            replication_factor,
-            cluster.support.racks(requesting_broker_id),
-            first_leader=first_leader if not cluster.support.is_kraft else None,
-            all_have_racks=all_have_racks and not cluster.support.is_kraft,
-        )
-
-    def registered(self) -> list[Broker]:
-        """The brokers that may have replicas, online or not, by id: all except unregistered ones."""
-        return [broker for broker in self.cluster.brokers.values() if broker.registration is not None]
-
     def check_rows(self, rows: Sequence[tuple[int, ...]], like: Sequence[tuple[int, ...]] = ()) -> None:
         """Check replicas with ``placing.check_assignment``, and that no broker is cordoned (KIP-1066).
 
@@ -374,7 +349,8 @@ class ReplicationControl:
 
         Raises ApiError: INVALID_REPLICA_ASSIGNMENT.
         """
-        placing.check_assignment([*like, *rows], {broker.id for broker in self.registered()})
+        registered = {broker.id for broker in self.cluster.brokers.values() if broker.registration is not None}
+        placing.check_assignment([*like, *rows], registered)
         for broker_id in {one: None for row in rows for one in row}:
             if is_cordoned(self.cluster, broker_id):
                 raise ApiError(
@@ -406,3 +382,27 @@ class ReplicationControl:
     def _apply(self, partition: Partition) -> None:
         self.cluster.replication.refresh([partition], self.cluster.now_ms)
         self.leaders.elect([partition.topic])
+
+
+def topic_records(
+    name: str,
+    topic_id: bytes,
+    configs: Mapping[str, Any],
+    rows: Sequence[tuple[int, ...]],
+    online: Container[int],
+) -> Iterator[object]:
+    """The records of a new topic, its configs, and one partition per row of replicas."""
+    yield TopicRecord(name=name, topic_id=topic_id)
+    for key, value in configs.items():
+        yield ConfigRecord(resource_type=TOPIC_RESOURCE, resource_name=name, name=key, value=text_of(value))
+    yield from partition_records(topic_id, 0, rows, online)
+
+
+def partition_records(
+    topic_id: bytes, first: int, rows: Sequence[tuple[int, ...]], online: Container[int]
+) -> Iterator[PartitionRecord]:
+    """New partitions from number ``first`` on; the ISR has the online replicas, or all if none is online."""
+    for index, replicas in enumerate(rows, first):
+        isr = [replica for replica in replicas if replica in online]
+        leader = isr[0] if isr else NO_LEADER
+        yield partition_record(topic_id, index, PartitionRegistration(replicas, tuple(isr) or replicas, leader, 0, 0))
