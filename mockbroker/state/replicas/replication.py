@@ -14,7 +14,7 @@ Replica.isCaughtUp, Apache Kafka 4.4; KIP-497, KAFKA-15583.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -136,7 +136,7 @@ class Replication:
         chosen = self.cluster.selector.select(client_rack, partition.leader, views)
         return None if chosen == partition.leader else chosen
 
-    def eligible(self, partition: Partition, online: frozenset[int]) -> Container[int]:
+    def eligible(self, partition: Partition, online: frozenset[int]) -> frozenset[int]:
         """The online brokers that may be in the ISR: its members, and replicas that have caught up.
 
         A leader that does not reach the controller adds none.
@@ -246,9 +246,8 @@ class Replication:
             if broker_id in partition.isr and follower.missing and follower.caught_up_ms + self.max_lag_ms <= now_ms
         }
         if late:
-            self.cluster.replication_control.leaders.shrink_isr(
-                partition, tuple(one for one in partition.isr if one not in late)
-            )
+            in_sync = [one for one in partition.isr if one not in late]
+            self.cluster.replication_control.leaders.change_partition(partition, in_sync)
         self._advance(partition, states)
         if self._outside(partition, caught_up=True):
             self.cluster.replication_control.leaders.elect([partition.topic])

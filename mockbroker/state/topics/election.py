@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from mockbroker.state.image import PartitionRegistration
     from mockbroker.state.topics.topic import Partition
 
-NO_LEADER_CHANGE = -2  # PartitionChangeRecord.Leader
 NONE: tuple[int, ...] = ()
 
 
@@ -97,6 +96,9 @@ def partition_change(
 ) -> PartitionChangeRecord | None:
     """The record that sets a partition's ISR, and a leader if any replica may lead; None if nothing changes.
 
+    It has changed fields only. The leader epoch increases when a replica is removed, even if the leader does not
+    change: ``triggerLeaderEpochBumpForReplicaReassignmentIfNeeded``.
+
     Args:
         preferred: the broker that leads if it may.
         assignment: new replicas; a reassignment that can complete does.
@@ -124,9 +126,34 @@ def partition_change(
         isr, elr = (leader,), NONE
     if not isr and not rules.keeps_eligible:
         isr = now.isr
-    return change_record(
-        partition, ReplicaAssignment(replicas, removing, adding), leader, isr, elr, rules.keeps_eligible
-    )
+    wanted = {
+        "isr": isr,
+        "eligible_leader_replicas": elr,
+        "last_known_elr": last_known(now, leader, replicas) if rules.keeps_eligible else now.last_known_elr,
+        "replicas": replicas,
+        "removing_replicas": removing,
+        "adding_replicas": adding,
+    }
+    changes: dict[str, Any] = {
+        name: list(values) for name, values in wanted.items() if tuple(values) != getattr(now, name)
+    }
+    if leader != now.leader or not set(now.replicas) <= set(replicas):
+        changes["leader"] = leader
+    if not changes:
+        return None
+    return PartitionChangeRecord(partition_id=partition.index, topic_id=partition.topic.id, **changes)
+
+
+def last_known(now: PartitionRegistration, leader: int, replicas: tuple[int, ...]) -> tuple[int, ...]:
+    """The last leader, recorded while there is none: ``maybeUpdateLastKnownLeader``."""
+    if leader != NO_LEADER:
+        return NONE
+    last = now.last_known_elr
+    if not last and now.leader != NO_LEADER:
+        last = (now.leader,)
+    if replicas != now.replicas and not set(last) & set(replicas):
+        return replicas[:1]  # a move forced by a command may leave only offline brokers
+    return last
 
 
 def elect(
@@ -172,44 +199,3 @@ def completed(
     if len(adding) < removed and not set(left) <= set(in_sync):
         return None
     return (left, in_sync)
-
-
-def change_record(
-    partition: Partition,
-    assignment: ReplicaAssignment,
-    leader: int,
-    isr: Sequence[int],
-    elr: Sequence[int],
-    keeps_elr: bool,
-) -> PartitionChangeRecord | None:
-    """The record that makes these changes to a partition, with changed fields only; None if nothing changes.
-
-    The leader epoch increases when a replica is removed, even if the leader does not change, and the last leader is
-    recorded while there is none: ``triggerLeaderEpochBumpForReplicaReassignmentIfNeeded`` and
-    ``maybeUpdateLastKnownLeader``.
-    """
-    now = partition.registration
-    last = now.last_known_elr
-    if keeps_elr and leader == NO_LEADER:
-        if not last and now.leader != NO_LEADER:
-            last = (now.leader,)
-        if assignment.replicas != now.replicas and not set(last) & set(assignment.replicas):
-            last = assignment.replicas[:1]  # a move forced by a command may leave only offline brokers
-    elif keeps_elr:
-        last = NONE
-    wanted = {
-        "isr": isr,
-        "eligible_leader_replicas": elr,
-        "last_known_elr": last,
-        "replicas": assignment.replicas,
-        "removing_replicas": assignment.removing,
-        "adding_replicas": assignment.adding,
-    }
-    changes: dict[str, Any] = {
-        name: list(values) for name, values in wanted.items() if tuple(values) != getattr(now, name)
-    }
-    if leader != now.leader or not set(now.replicas) <= set(assignment.replicas):
-        changes["leader"] = leader
-    if not changes:
-        return None
-    return PartitionChangeRecord(partition_id=partition.index, topic_id=partition.topic.id, **changes)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from mockbroker.state.configs.definitions import BROKER, TOPIC
 from mockbroker.state.errors import ApiError
 from mockbroker.state.features import ELR_VERSION, feature_level
+from mockbroker.state.image import NO_LEADER_CHANGE
 from mockbroker.state.replicas.overrides import override
 from mockbroker.state.timers import Timers
 from mockbroker.state.topics.election import Rules, election, partition_change
@@ -22,7 +23,6 @@ from protocol.error_codes import ErrorCode
 if TYPE_CHECKING:
     from mockbroker.state.cluster import Cluster
 
-NO_LEADER_CHANGE = -2  # PartitionChangeRecord.Leader
 MIN_INSYNC_REPLICAS = "min.insync.replicas"
 UNCLEAN = "unclean.leader.election.enable"
 BALANCE = "leaders"
@@ -50,10 +50,6 @@ class LeaderControl:
             feature_level(self.cluster, ELR_VERSION) > 0,
             returns=settings["auto.leader.rebalance.enable"] and not self._interval_ms(),
         )
-
-    def rules_of(self, topic: Topic, acceptable: Container[int]) -> Rules:
-        """The rules of elections in a topic."""
-        return self.rules(acceptable)._replace(unclean=bool(topic.config(UNCLEAN)))
 
     def elect(self, topics: Iterable[Topic]) -> None:
         """Update leaders and ISRs for the online brokers and their replicas' log end offsets."""
@@ -84,8 +80,7 @@ class LeaderControl:
         first = partition.replicas[0]
         if partition.leader == first or (unclean and partition.leader != NO_LEADER):
             raise ApiError(ErrorCode.ELECTION_NOT_NEEDED)
-        rules = self.rules(self._acceptable(partition))._replace(unclean=unclean)
-        if self.change_partition(partition, partition.isr, rules, preferred=None if unclean else first) is None:
+        if not self.change_partition(partition, partition.isr, unclean=unclean, preferred=None if unclean else first):
             raise ApiError(
                 ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE if unclean else ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE
             )
@@ -102,22 +97,40 @@ class LeaderControl:
         for partition in self.cluster.partitions():
             now = partition.registration
             if broker_id in now.isr or broker_id in partition.eligible_leader_replicas:
-                rules = self.rules_of(partition.topic, self._acceptable(partition) - {broker_id})
                 isr = [replica for replica in now.isr if replica != broker_id]
-                self.change_partition(partition, isr, rules, lost=(broker_id,))
+                online = self.cluster.liveness.online_ids - {broker_id}
+                self.change_partition(partition, isr, online=online, lost=(broker_id,))
 
-    def shrink_isr(self, partition: Partition, isr: tuple[int, ...]) -> None:
-        """Remove replicas from a partition's ISR, as its leader requests by AlterPartition (KIP-497)."""
-        self.change_partition(partition, isr, self.rules_of(partition.topic, self._acceptable(partition)))
-
-    def change_partition(
-        self, partition: Partition, isr: Sequence[int], rules: Rules, **how: Any
+    def planned_change(
+        self,
+        partition: Partition,
+        isr: Sequence[int],
+        *,
+        online: frozenset[int] | None = None,
+        unclean: bool | None = None,
+        **how: Any,
     ) -> PartitionChangeRecord | None:
-        """Write the change that ``election.partition_change`` makes, and return it; None if there is none."""
-        change = partition_change(partition, isr, rules, **how)
+        """The change that ``election.partition_change`` makes; None if there is none.
+
+        Args:
+            online: the brokers that are regarded as up, by default those that are.
+            unclean: True if any replica may lead as a last resort; None if the topic's config decides.
+        """
+        online = self.cluster.liveness.online_ids if online is None else online
+        if unclean is None:
+            unclean = partition.topic.config(UNCLEAN)
+        rules = self.rules(online - partition.overrides.offline)._replace(unclean=unclean)
+        return partition_change(partition, isr, rules, **how)
+
+    def change_partition(self, partition: Partition, isr: Sequence[int], **how: Any) -> bool:
+        """Write a ``planned_change``; returns False if there is none.
+
+        A leader changes its ISR in the same way, by AlterPartition (KIP-497).
+        """
+        change = self.planned_change(partition, isr, **how)
         if change is not None:
             self.change(partition, change)
-        return change
+        return change is not None
 
     def change(self, partition: Partition, record: PartitionChangeRecord) -> None:
         """Write a change of a partition, wake waiting calls, and begin the epoch of a new leader.
@@ -162,9 +175,6 @@ class LeaderControl:
 
     # internals
 
-    def _acceptable(self, partition: Partition) -> frozenset[int]:
-        return self.cluster.liveness.online_ids - partition.overrides.offline
-
     def _interval_ms(self) -> int:
         return int(self.cluster.settings["leader.imbalance.check.interval.seconds"]) * 1000
 
@@ -179,8 +189,7 @@ class LeaderControl:
             first = partition.replicas[0]
             if partition.leader == first or partition.overrides.leader is not None:
                 continue
-            rules = self.rules_of(partition.topic, self._acceptable(partition))
-            self.change_partition(partition, partition.isr, rules, preferred=first)
+            self.change_partition(partition, partition.isr, preferred=first)
             if partition.leader != first:
                 self._balance_later()
         self.elect(self.cluster.topics.values())

@@ -19,7 +19,8 @@ from mockbroker.state.brokers.log_dirs import record_directories
 from mockbroker.state.errors import ApiError
 from mockbroker.state.replicas.overrides import override
 from mockbroker.state.timers import Timers
-from mockbroker.state.topics.election import ReplicaAssignment, partition_change
+from mockbroker.state.topics.election import ReplicaAssignment
+from mockbroker.state.topics.leader_control import LeaderControl
 from mockbroker.state.topics.topic import NO_LEADER, Partition
 from protocol.embedded.metadata_topics import PartitionChangeRecord
 from protocol.error_codes import ErrorCode
@@ -54,6 +55,7 @@ class Reassignments:
     """The reassignments in progress: the image has their partitions, this object the progress of copies."""
 
     cluster: Cluster
+    leaders: LeaderControl
     _copies: dict[CopyKey, Copy] = field(default_factory=dict)  # in the order of their start
     _timers: Timers[CopyKey] = field(init=False)
 
@@ -88,11 +90,11 @@ class Reassignments:
         for partition, change in moves:
             if change is not None:
                 before = partition.replicas
-                self.cluster.replication_control.leaders.change(partition, change)
+                self.leaders.change(partition, change)
                 record_directories(self.cluster, [partition], [one for one in partition.replicas if one not in before])
         for partition, _ in moves:
             self._copy(partition)
-        self.cluster.replication_control.leaders.elect(dict.fromkeys(partition.topic for partition, _ in moves))
+        self.leaders.elect(dict.fromkeys(partition.topic for partition, _ in moves))
 
     def restore(self) -> None:
         """Begin the copies of reassignments in the image."""
@@ -108,7 +110,7 @@ class Reassignments:
         for copy in self._copies.values():
             copy.advance(now_ms)
         self._plan(now_ms)
-        self.cluster.replication_control.leaders.elect(moving)
+        self.leaders.elect(moving)
 
     # internals
 
@@ -126,7 +128,7 @@ class Reassignments:
         assignment = ReplicaAssignment(
             target + removing, removing or now.removing_replicas, adding or now.adding_replicas
         )
-        return self._change(partition, partition.isr, assignment)
+        return self.leaders.planned_change(partition, partition.isr, assignment=assignment)
 
     def _cancel(self, partition: Partition) -> PartitionChangeRecord | None:
         now = partition.registration
@@ -141,14 +143,7 @@ class Reassignments:
                     f"expected a replica of {list(replicas)} in sync to go back to, got ISR {list(now.isr)}",
                 )
             isr = replicas[:1]
-        return self._change(partition, isr, ReplicaAssignment(replicas))
-
-    def _change(
-        self, partition: Partition, isr: tuple[int, ...], assignment: ReplicaAssignment
-    ) -> PartitionChangeRecord | None:
-        leaders = self.cluster.replication_control.leaders
-        acceptable = self.cluster.liveness.online_ids - partition.overrides.offline
-        return partition_change(partition, isr, leaders.rules_of(partition.topic, acceptable), assignment=assignment)
+        return self.leaders.planned_change(partition, isr, assignment=ReplicaAssignment(replicas))
 
     def _copy(self, partition: Partition) -> None:
         """Start the copies of added replicas, and cancel those of replicas that are no longer added."""
@@ -194,7 +189,7 @@ class Reassignments:
     def _copied(self, key: CopyKey, _now_ms: int) -> None:
         """Complete a copy."""
         self._forget(key)
-        self.cluster.replication_control.leaders.elect([key[0].topic])
+        self.leaders.elect([key[0].topic])
 
     def _forget(self, key: CopyKey) -> None:
         partition, broker_id = key

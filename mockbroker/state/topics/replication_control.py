@@ -51,7 +51,7 @@ class ReplicationControl:
 
     def __post_init__(self) -> None:
         self.leaders = LeaderControl(self.cluster)
-        self.reassignments = Reassignments(self.cluster)
+        self.reassignments = Reassignments(self.cluster, self.leaders)
         self.cluster.configs.on_change(self.leaders.configs_changed)
         self.cluster.configs.on_change(self.reassignments.configs_changed)
 
@@ -203,9 +203,8 @@ class ReplicationControl:
             override(partition, out_of_sync=held.out_of_sync.difference(replicas))
             eligible = online - held.offline
         isr = [replica for replica in replicas if replica in eligible] or replicas
-        rules = self.leaders.rules_of(partition.topic, eligible)
         assignment = ReplicaAssignment(tuple(replicas))
-        self.leaders.change_partition(partition, isr, rules, preferred=replicas[0], assignment=assignment)
+        self.leaders.change_partition(partition, isr, online=eligible, preferred=replicas[0], assignment=assignment)
         override(partition)
         cluster.replication.refresh([partition], cluster.now_ms)
         self.leaders.elect([partition.topic])
@@ -268,7 +267,7 @@ class ReplicationControl:
         override(partition, out_of_sync=before | wanted)
         left = tuple(replica for replica in partition.isr if replica not in wanted)
         if left != partition.isr:
-            self.leaders.shrink_isr(partition, left)
+            self.leaders.change_partition(partition, left)
         self._apply(partition)
         return not wanted <= before
 
