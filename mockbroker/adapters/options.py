@@ -114,7 +114,7 @@ class ClusterOptions:
         """The brokers with their listeners. Raises ValueError: listeners in ``settings`` that cannot be."""
         if not isinstance(self.brokers, int):
             return self.brokers
-        from mockbroker.state.brokers.numbered import numbered_brokers
+        from mockbroker.state.brokers.listeners import numbered_brokers
         from mockbroker.state.security.protocols import default_protocol
 
         return numbered_brokers(

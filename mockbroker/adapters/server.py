@@ -20,7 +20,7 @@ from mockbroker.adapters.tls.setup import material_for, tls_listeners_of
 from mockbroker.core.commands import Result
 from mockbroker.core.engine import Origin
 from mockbroker.parts import provided
-from mockbroker.state.brokers.numbered import with_free_ports
+from mockbroker.state.brokers.listeners import with_free_ports
 from mockbroker.state.cluster import Cluster
 
 if TYPE_CHECKING:

@@ -12,13 +12,13 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 from mockbroker.state.errors import ApiError
+from mockbroker.state.image import METADATA_VERSION, feature_records
 from mockbroker.state.releases import initial_levels, supported_levels
 from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
     from mockbroker.state.cluster import Cluster
 
-METADATA_VERSION = "metadata.version"
 KRAFT_VERSION = "kraft.version"
 ELR_VERSION = "eligible.leader.replicas.version"
 
@@ -68,12 +68,8 @@ def update_features(cluster: Cluster, updates: Iterable[FeatureUpdate], *, valid
             )
     if validate_only or not wanted:
         return
-    from protocol.embedded.metadata_settings import FeatureLevelRecord
-
     changed = proposed if not cluster.image.features else {name: update.level for name, update in wanted.items()}
-    cluster.writer.commit(
-        [FeatureLevelRecord(name=name, feature_level=level) for name, level in sorted(changed.items())]
-    )
+    cluster.writer.commit(feature_records(changed))
 
 
 def problem_with(

@@ -20,7 +20,7 @@ BrokerRegistration.cloneWith, Apache Kafka 4.4.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, fields, replace
 from importlib import import_module
@@ -138,8 +138,7 @@ class Image:
 
         The metadata version is first: it determines how to read the rest.
         """
-        for name in sorted(self.features, key=lambda name: (name != METADATA_VERSION, name)):
-            yield FeatureLevelRecord(name=name, feature_level=self.features[name])
+        yield from feature_records(self.features)
         yield from map(copy, self.brokers.values())
         for topic in self.topics.values():
             yield TopicRecord(name=topic.name, topic_id=topic.id)
@@ -169,6 +168,12 @@ class Image:
                 raise TypeError(f"expected a record of the image, got {kind.__name__}")
             APPLY.update(import_module(module).APPLY)
         APPLY[kind](self, record)
+
+
+def feature_records(levels: Mapping[str, int]) -> list[FeatureLevelRecord]:
+    """The records of features, that of the metadata version first."""
+    names = sorted(levels, key=lambda name: (name != METADATA_VERSION, name))
+    return [FeatureLevelRecord(name=name, feature_level=levels[name]) for name in names]
 
 
 def partition_record(topic_id: bytes, index: int, partition: PartitionRegistration) -> PartitionRecord:

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import structs
 
 from mockbroker.state.coordinator_shard import CoordinatorRecord
-from mockbroker.state.features import METADATA_VERSION
-from mockbroker.state.image import Image
+from mockbroker.state.image import Image, feature_records
 from mockbroker.state.logs.store import LogStore
 from mockbroker.state.releases import initial_levels, supported_levels
 from mockbroker.state.replicas.overrides import NO_OVERRIDES, PartitionOverrides
@@ -88,13 +87,8 @@ def begin_durable(cluster: Cluster) -> None:
             )
     if existing:
         return
-    from protocol.embedded.metadata_settings import FeatureLevelRecord
-
     initial = initial_levels(cluster.release)
-    names = sorted(initial, key=lambda name: (name != METADATA_VERSION, name))
-    cluster.writer.commit(
-        [FeatureLevelRecord(name=name, feature_level=initial[name]) for name in names if initial[name]]
-    )
+    cluster.writer.commit(feature_records({name: level for name, level in initial.items() if level}))
 
 
 def resume(cluster: Cluster, now_ms: int, snapshot: ClusterSnapshot | None = None) -> None:

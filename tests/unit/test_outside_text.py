@@ -11,7 +11,7 @@ from mockbroker.core.connection_quotas import limits_by_address
 from mockbroker.core.journal import FilterError
 from mockbroker.core.journal.filters import value_text, whole_number
 from mockbroker.share_groups.share_states import read_coordinator_key
-from mockbroker.state.brokers.listener_settings import addresses_in
+from mockbroker.state.brokers.listeners import addresses_in
 from mockbroker.state.configs.alterations import check_broker_id
 from mockbroker.state.configs.definitions import definition
 from mockbroker.state.configs.values import InvalidValueError

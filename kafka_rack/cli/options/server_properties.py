@@ -11,7 +11,7 @@ from pathlib import Path
 
 from mockbroker.adapters.properties_file import PropertiesError, read_properties
 from mockbroker.state.brokers.broker import Broker
-from mockbroker.state.brokers.listener_settings import addresses_in, listeners_of
+from mockbroker.state.brokers.listeners import addresses_in, listeners_of
 from mockbroker.state.configs.effects import OF_A_BROKER, is_of_a_listener, is_of_tls, with_effect
 from mockbroker.state.security.protocols import protocols_in
 from mockbroker.state.settings import DEFAULTS, PROTOCOL_SETTING, UnknownSettingError, names_without_effect

@@ -23,7 +23,7 @@ from mockbroker.proxy.engine import ProxyEngine
 from mockbroker.proxy.mirror import empty_mirror
 from mockbroker.proxy.rewrites import Rewrites, shows_diskless
 from mockbroker.state.brokers.broker import DEFAULT_LISTENER, RACK_LISTENER, Broker, Listener
-from mockbroker.state.brokers.numbered import EVERY_ADDRESS
+from mockbroker.state.brokers.listeners import EVERY_ADDRESS
 from mockbroker.state.errors import ApiError
 from mockbroker.state.security.protocols import PLAINTEXT, default_protocol
 from protocol.error_codes import ErrorCode

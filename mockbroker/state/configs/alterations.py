@@ -5,7 +5,6 @@ Source: ConfigAdminManager.preprocess, ConfigurationControlManager, ControllerCo
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
@@ -22,7 +21,7 @@ from mockbroker.state.configs.resource_rules import (
     check_topic_configs,
     invalid,
 )
-from mockbroker.state.configs.values import ConfigType, text_of
+from mockbroker.state.configs.values import WHOLE_NUMBER, ConfigType, text_of
 from mockbroker.state.errors import ApiError, invalid_request
 from mockbroker.state.topics.topic import check_topic_name
 from protocol.error_codes import ErrorCode
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
 
 KINDS = {number: kind for kind, number in RESOURCE_TYPES.items()}
 MAX_VALUE_CHARACTERS = 32767
-WHOLE_NUMBER = re.compile(r"[+-]?[0-9]+")
 MOST_ID_CHARACTERS = 1_000
 
 

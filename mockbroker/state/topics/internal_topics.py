@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from mockbroker.parts import load
 from mockbroker.state.coordinator_shard import NO_PRODUCER_ID, CoordinatorRecord, CoordinatorShard
 from mockbroker.state.errors import ApiError
+from mockbroker.state.replicas.replication import is_under_min_isr
 from mockbroker.state.topics.coordinator_keys import (
     COORDINATOR_TOPICS,
     OFFSETS_TOPIC,
@@ -132,12 +133,13 @@ class InternalTopics:
 
     def takes_writes(self, name: str, key: str) -> bool:
         """True if a key's partition has ``min.insync.replicas`` in sync, or no leader."""
-        return has_enough_in_sync(self.partition_of(name, key))
+        partition = self.partition_of(name, key)
+        return partition.leader == NO_LEADER or not is_under_min_isr(partition)
 
     def check_takes_writes(self, name: str, key: str) -> None:
         """Raises ApiError: COORDINATOR_NOT_AVAILABLE, to which Kafka maps a coordinator's NOT_ENOUGH_REPLICAS."""
-        partition = self.partition_of(name, key)
-        if not has_enough_in_sync(partition):
+        if not self.takes_writes(name, key):
+            partition = self.partition_of(name, key)
             raise ApiError(
                 ErrorCode.COORDINATOR_NOT_AVAILABLE,
                 f"expected {partition.effective_min_isr()} replicas of {name}-{partition.index} in sync, "
@@ -298,7 +300,3 @@ class InternalTopics:
             requesting_broker_id=cluster.liveness.online_brokers[0].id,
             is_name_checked=True,
         )
-
-
-def has_enough_in_sync(partition: Partition) -> bool:
-    return partition.leader == NO_LEADER or len(partition.isr) >= partition.effective_min_isr()

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from mockbroker.state.configs.definitions import BROKER, TOPIC
+from mockbroker.state.configs.effective import MIN_INSYNC_REPLICAS, UNCLEAN
 from mockbroker.state.errors import ApiError
 from mockbroker.state.features import ELR_VERSION, feature_level
 from mockbroker.state.image import NO_LEADER_CHANGE
@@ -23,8 +24,6 @@ from protocol.error_codes import ErrorCode
 if TYPE_CHECKING:
     from mockbroker.state.cluster import Cluster
 
-MIN_INSYNC_REPLICAS = "min.insync.replicas"
-UNCLEAN = "unclean.leader.election.enable"
 BALANCE = "leaders"
 
 

@@ -10,7 +10,7 @@ from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING
 
 from mockbroker.adapters.server import MockCluster
-from mockbroker.state.brokers.numbered import numbered_brokers
+from mockbroker.state.brokers.listeners import numbered_brokers
 from mockbroker.state.logs.appending import append
 from mockbroker.state.topics.topic import NO_LEADER
 from mockbroker.testing.certify.facts import TopicPartition

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mockbroker.state.brokers.numbered import numbered_brokers
+from mockbroker.state.brokers.listeners import numbered_brokers
 
 
 def test_the_listeners_of_each_rack_have_the_ports_after_those_of_all_brokers():

@@ -10,7 +10,7 @@ import pytest
 from kafka_rack.cli import main
 from kafka_rack.placement import UsableBroker, place
 from mockbroker import MockCluster
-from mockbroker.state.brokers.numbered import numbered_brokers
+from mockbroker.state.brokers.listeners import numbered_brokers
 from protocol.error_codes import ErrorCode
 
 RACKS = ("a", "b", "c")

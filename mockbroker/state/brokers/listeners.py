@@ -1,17 +1,19 @@
-"""Brokers on numbered ports: one port each, and one more per rack if racks have listeners of their own."""
+"""Kafka's listener settings, and brokers on numbered ports: one port each, and one per rack with rack listeners."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from mockbroker.state.brokers.broker import DEFAULT_LISTENER, RACK_LISTENER, Broker, Listener
-from mockbroker.state.security.protocols import protocols_in
+from mockbroker.state.security.protocols import SECURITY_PROTOCOLS, protocol_of, protocols_in
 
-EVERY_ADDRESS = ("", "0.0.0.0", "::")  # noqa: S104 - compared with
+LISTENER = re.compile(r"([A-Za-z0-9_.-]+)://(\[[^\]]*\]|[^:\[\]]*):(-?\d{1,10})")
+EVERY_ADDRESS = ("", "0.0.0.0", "::", "[::]")  # noqa: S104 - compared with, not bound to
+LOOPBACK = "127.0.0.1"
 PROTOCOL_MAP = "listener.security.protocol.map"
-LISTENER_SETTINGS = ("listeners", "advertised.listeners", PROTOCOL_MAP)
 
 
 def numbered_brokers(
@@ -63,14 +65,11 @@ def first_listeners(
     protocols: Mapping[str, str],
 ) -> list[Listener]:
     """The listeners of broker 0."""
-    if not settings.keys().isdisjoint(LISTENER_SETTINGS):
-        from mockbroker.state.brokers.listener_settings import listeners_in
-
-        found = listeners_in({name: str(settings[name]) for name in LISTENER_SETTINGS if name in settings})
-        if found:
-            return found
+    found = listeners_in(settings)
+    if found:
+        return found
     own = protocols.get(DEFAULT_LISTENER)
-    advertised = advertised_host or ("127.0.0.1" if host in EVERY_ADDRESS else host)
+    advertised = advertised_host or (LOOPBACK if host in EVERY_ADDRESS else host)
     name = DEFAULT_LISTENER if own else protocol
     return [Listener(name, advertised, port, bind_host=host, protocol=own or protocol)]
 
@@ -95,3 +94,66 @@ def with_free_ports(broker: Broker) -> Broker:
     """A copy of a broker whose listeners use any free port."""
     listeners = [replace(one, port=0, bind_port=None if one.bind_port is None else 0) for one in broker.listeners]
     return Broker(broker.id, broker.rack, listeners, broker.release, broker.protocol, broker.settings)
+
+
+# settings
+
+Addresses = dict[str, tuple[str, int]]
+"""Host and port by the listener's name."""
+
+
+def addresses_in(key: str, text: str) -> Addresses:
+    """The addresses of ``PLAINTEXT://host:9092,OTHER://:9093``. Raises ValueError."""
+    result: Addresses = {}
+    for part in text.split(","):
+        if not part.strip():
+            continue
+        found = LISTENER.fullmatch(part.strip())
+        if found is None or not 0 <= int(found[3]) <= 65535:
+            raise ValueError(f"{key}: expected NAME://HOST:PORT, got {part.strip()!r}")
+        if found[1] in result:
+            raise ValueError(f"{key} has {found[1]} twice")
+        result[found[1]] = (found[2], int(found[3]))
+    return result
+
+
+def listeners_of(bound: Addresses, advertised: Addresses, protocols: Mapping[str, str]) -> list[Listener]:
+    """Listeners with their advertised addresses and security protocols.
+
+    A listener named ``RACK_a`` is for the clients of rack a, as if created by ``listener_per_rack``.
+
+    Raises: ValueError: an advertised address has no listener, or a listener has no security protocol.
+    """
+    unknown = [name for name in advertised if name not in bound]
+    if unknown:
+        raise ValueError(f"advertised.listeners names {unknown[0]}, which is not among listeners")
+    listeners = []
+    for name, (host, port) in bound.items():
+        protocol = protocol_of(name, protocols)
+        if protocol is None:
+            expected = f"{name}:PROTOCOL, one of {', '.join(SECURITY_PROTOCOLS)}"
+            raise ValueError(f"{PROTOCOL_MAP}: expected {expected}, got nothing for {name}")
+        shown_host, shown_port = advertised.get(name, (host, port))
+        if shown_host in EVERY_ADDRESS:
+            shown_host = LOOPBACK
+        listeners.append(
+            Listener(
+                name,
+                shown_host.strip("[]"),
+                shown_port,
+                name.removeprefix(RACK_LISTENER) if name.startswith(RACK_LISTENER) else None,
+                bind_host=host.strip("[]"),
+                bind_port=port,
+                protocol=protocol,
+            )
+        )
+    return listeners
+
+
+def listeners_in(settings: Mapping[str, Any]) -> list[Listener]:
+    """The listeners in a broker's settings, empty if not set. Raises ValueError."""
+    bound = addresses_in("listeners", str(settings.get("listeners", "")))
+    if not bound and "listeners" in settings:
+        raise ValueError("listeners: expected NAME://HOST:PORT, got none")
+    advertised = addresses_in("advertised.listeners", str(settings.get("advertised.listeners", "")))
+    return listeners_of(bound, advertised, protocols_in(str(settings.get(PROTOCOL_MAP, ""))))
