@@ -91,7 +91,6 @@ class Cluster:
     _extensions: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.support = KRaftMode(CurrentView(self.liveness, self.topics, self.topic_by_id))
         self.configs = ClusterConfigs(self)
         self.replication_control = ReplicationControl(self)
         self.cluster_control = ClusterControl(self)
@@ -192,19 +191,16 @@ class Cluster:
 
     def _register_all(self) -> None:
         """Register all brokers, in the mode that they and the settings determine."""
-        brokers = self.brokers.values()
+        brokers, release = self.brokers.values(), self.release
+        has_release = bool(
+            release or any(broker.release or broker.protocol for broker in brokers) or self.settings.names_release
+        )
+        other_mode = provided("metadata_support") if has_release else None
+        other = None if other_mode is None else other_mode(brokers, self.settings, release)
+        current = CurrentView(self.liveness, self.topics, self.topic_by_id)
+        self.support = other or KRaftMode(current, release, self.settings["unstable.api.versions.enable"])
         self.cluster_control.register(brokers)
-        if self.release or any(broker.release or broker.protocol for broker in brokers) or self.settings.names_release:
-            other_mode = provided("metadata_support")
-            support = None if other_mode is None else other_mode(brokers, self.settings, self.release)
-            if support is not None:
-                self.support = support
-            elif self.release:
-                self.support = KRaftMode(
-                    CurrentView(self.liveness, self.topics, self.topic_by_id),
-                    self.release,
-                    self.settings["unstable.api.versions.enable"],
-                )
+        if has_release:
             self.cluster_control.register_again(0)
 
     def check_plugins(self) -> None:
