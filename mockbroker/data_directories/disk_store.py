@@ -15,7 +15,6 @@ from mockbroker.data_directories.directory import METADATA, DataDirectory
 from mockbroker.data_directories.disk_log import DiskLog
 from mockbroker.data_directories.log_file import LogFile
 from mockbroker.state.configs.definitions import TOPIC
-from mockbroker.state.image import TOPIC_RESOURCE
 from mockbroker.state.logs.log import UNBOUNDED
 from mockbroker.state.logs.store import LogStore
 from protocol.uuids import uuid_from_text, uuid_to_text
@@ -41,7 +40,7 @@ class DiskLogStore(LogStore):
 
         Raises: DamagedLogError: a log is damaged before its end. OSError.
         """
-        image, topics, memory = cluster.image, cluster.image.topics, cluster.log_cleanup.memory
+        topics, memory = cluster.image.topics, cluster.log_cleanup.memory
         max_bytes = UNBOUNDED if memory is None else memory.segment_bytes
         for topic_id, index, directory in list(partitions_in(self.data.path)):
             if topic_id not in topics or index >= len(topics[topic_id].partitions):
@@ -52,10 +51,8 @@ class DiskLogStore(LogStore):
             opened = DiskLog(file, self.data.written)
             self._logs.setdefault(topic_id, {})[index] = opened
             modified_ms = max((path.stat().st_mtime_ns for path in directory.iterdir()), default=0) // 1_000_000
-            own = image.configs.get((TOPIC_RESOURCE, topics[topic_id].name), {})
-            segment_bytes, segment_ms = (
-                int(own[name] if name in own else cluster.configs.default(TOPIC, name)) for name in SEGMENT_CONFIGS
-            )
+            name = topics[topic_id].name
+            segment_bytes, segment_ms = (cluster.configs.value(TOPIC, name, one) for one in SEGMENT_CONFIGS)
             opened.take(found, modified_ms, min(max_bytes, segment_bytes), segment_ms)
 
     def new_log(self, topic_id: bytes, partition: int) -> DiskLog:

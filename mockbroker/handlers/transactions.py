@@ -29,6 +29,7 @@ from mockbroker.handlers.produce_transactions import code_if_missing, transactio
 from mockbroker.state.errors import ApiError
 from mockbroker.state.image import TopicPartition
 from mockbroker.state.logs.appending import append_marker
+from mockbroker.state.logs.producers import Marker
 from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from mockbroker.state.topics.topic import INTERNAL_TOPICS, Partition
 from mockbroker.state.transactions.coordinator import BUMP, NO_BUMP
@@ -262,21 +263,13 @@ def write_marker(
             f"expected a producer id and epoch of at least 0, got {marker.producer_id} and {marker.producer_epoch}",
         )
     owner = call.own_copy(partition)
-    end_offset = append_marker(
-        owner,
-        cluster.clock.at(call.now_ms),
-        committed=marker.transaction_result,
-        producer_id=marker.producer_id,
-        producer_epoch=marker.producer_epoch,
-        coordinator_epoch=marker.coordinator_epoch,
-        transaction_version=marker.transaction_version,
-    )
+    ending = Marker(marker.transaction_result, marker.producer_id, marker.producer_epoch, marker.coordinator_epoch)
+    wall_ms, version = cluster.clock.at(call.now_ms), marker.transaction_version
+    end_offset = append_marker(owner, ending, wall_ms, version)
     if owner is partition:
         cluster.replication.appended(partition, call.now_ms)
         if name == OFFSETS_TOPIC:
-            cluster.internal_topics.end_transaction(
-                partition, marker.producer_id, marker.producer_epoch, committed=marker.transaction_result
-            )
+            cluster.internal_topics.end_transaction(partition, ending)
         written.append(AppendedMarker(partition, end_offset, result))
 
 

@@ -62,7 +62,7 @@ def resource_configs(configs: ClusterConfigs, broker: Broker, kind: str, resourc
     for name in filter(partial(configs.has, kind), names(kind)):
         found = definition(kind, name)
         is_set = name in own
-        value = found.parse(own[name], in_range=False) if is_set else configs.default(kind, name, broker.id)
+        value = configs.value(kind, resource, name, broker.id)
         if found.is_internal and not is_set and (kind == GROUP or value == found.default):
             continue
         synonyms: list[Layer] = [(name, text_of(value), SOURCES[kind])] if is_set else []

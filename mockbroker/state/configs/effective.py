@@ -110,12 +110,21 @@ class ClusterConfigs:
 
     # effective values
 
+    def value(self, kind: str, resource: str, name: str, broker_id: int | None = None) -> Any:
+        """A resource's own value, else the default. Raises KeyError: there is no such config."""
+        text = self.own(kind, resource).get(name)
+        if text is None:
+            return self.default(kind, name, broker_id)
+        return definition(kind, name).parse(text, in_range=False)
+
     def group(self, group_id: str, name: str) -> Any:
-        """A group's value, within the brokers' limits. Raises KeyError: there is no such config."""
-        own = self.own(GROUP, group_id)
-        if name in own:
-            return self._within_bounds(name, definition(GROUP, name).parse(own[name], in_range=False))
-        return self.default(GROUP, name)
+        """A group's value, its own within the brokers' limits. Raises KeyError: there is no such config."""
+        value = self.value(GROUP, group_id, name)
+        if name not in self.own(GROUP, group_id):
+            return value
+        for (end, _), bound in self.bounds(name).items():
+            value = max(value, bound) if end == "min" else min(value, bound)
+        return value
 
     def has(self, kind: str, name: str) -> bool:
         """True if brokers have such a config: an emulated release has no later ones."""
@@ -204,13 +213,13 @@ class ClusterConfigs:
     def _changed(self, kind: str, resource: str, names: frozenset[str]) -> None:
         topics = self.cluster.topics
         if kind == TOPIC and resource in topics:
-            topics[resource].configs_changed(self.own(TOPIC, resource))
+            topics[resource].configs_changed()
             self._apply([topics[resource]], names)
         elif kind == BROKER:
             for values in (self.default, self.broker, self.listener):
                 values.cache_clear()
             for topic in topics.values():
-                topic.configs_changed(self.own(TOPIC, topic.name))
+                topic.configs_changed()
             self._apply(list(topics.values()), names)
 
     def _apply(self, topics: list[Topic], names: frozenset[str]) -> None:
@@ -250,11 +259,6 @@ class ClusterConfigs:
         for _, text, _ in self.layers([own_name(listener, name)], broker_id):
             return definition(BROKER, name).parse(text, in_range=False)
         return self.broker(broker_id, name)
-
-    def _within_bounds(self, name: str, value: Any) -> Any:
-        for (end, _), bound in self.bounds(name).items():
-            value = max(value, bound) if end == "min" else min(value, bound)
-        return value
 
     def bounds(self, name: str) -> dict[tuple[str, str], int]:
         """The brokers' limits of a group's config, by "min" or "max" and the limit's name."""

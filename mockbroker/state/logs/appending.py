@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from mockbroker.state.errors import ApiError
 from mockbroker.state.logs.batch_checks import AppendRules, Bounds, append_rules, bounds_of, check_batch, refused
 from mockbroker.state.logs.log import UNBOUNDED
-from mockbroker.state.logs.producers import BatchMetadata
+from mockbroker.state.logs.producers import BatchMetadata, Marker
 from mockbroker.state.topics.topic import Partition
 from protocol.error_codes import ErrorCode
 from protocol.records import (
@@ -132,16 +132,7 @@ def code_of(error: RecordError) -> ErrorCode:
     return ErrorCode.INVALID_RECORD  # also for a limit, which is not retriable, unlike corruption in transit
 
 
-def append_marker(
-    partition: Partition,
-    now_ms: int,
-    *,
-    committed: bool,
-    producer_id: int,
-    producer_epoch: int,
-    coordinator_epoch: int,
-    transaction_version: int,
-) -> int:
+def append_marker(partition: Partition, marker: Marker, now_ms: int, transaction_version: int) -> int:
     """Append the marker that ends a producer's transaction; returns the offset after it.
 
     Args:
@@ -150,19 +141,11 @@ def append_marker(
 
     Raises ApiError: errors of ``PartitionProducers.check_marker``.
     """
-    partition.producers.check_marker(producer_id, producer_epoch, coordinator_epoch, transaction_version)
-    marker = build_transaction_marker(
-        commit=committed,
-        producer_id=producer_id,
-        producer_epoch=producer_epoch,
-        coordinator_epoch=coordinator_epoch,
-        timestamp=now_ms,
-    )
-    appended = write(partition, marker, append_rules(partition.topic), now_ms)
     producers = partition.producers
-    producers.note_marker(
-        producer_id, producer_epoch, coordinator_epoch, appended.last_offset, now_ms, committed=committed
-    )
+    producers.check_marker(marker, transaction_version)
+    data = build_transaction_marker(**marker._asdict(), timestamp=now_ms)
+    appended = write(partition, data, append_rules(partition.topic), now_ms)
+    producers.note_marker(marker, appended.last_offset, now_ms)
     if partition.replica_states is None:
         producers.transactions.ended.clear()  # every replica has it
     producers.transactions.forget_before(partition.log.start_offset)

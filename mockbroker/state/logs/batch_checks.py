@@ -15,7 +15,7 @@ DefaultRecord.readFrom and readPartiallyFrom, ByteUtils.readVarint, Apache Kafka
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec.structs import astuple, replace
 
@@ -298,23 +298,35 @@ def recompressed(
     found: list[Record], header: BatchHeader, target: CompressionCodec, rules: AppendRules, now_ms: int
 ) -> CheckedBatch:
     """The same records in a batch with the topic's compression."""
-    from protocol.records import build_batch
-
+    records = [Record(place, one.timestamp, one.key, one.value, one.headers) for place, one in enumerate(found)]
     try:
-        data = build_batch(
-            [Record(place, one.timestamp, one.key, one.value, one.headers) for place, one in enumerate(found)],
-            codec=target,
-            producer_id=header.producer_id,
-            producer_epoch=header.producer_epoch,
-            base_sequence=header.base_sequence,
-            transactional=header.is_transactional,
-            log_append_time_ms=now_ms if rules.by_append_time else None,
-        )
+        data = batch_like(header, records, target, append_time_ms=now_ms if rules.by_append_time else None)
     except RecordError:
         raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR) from None
     if len(data) > rules.max_bytes:
         raise ApiError(ErrorCode.MESSAGE_TOO_LARGE)
     return data, BatchHeader(0, *BATCH_HEADER.unpack_from(data, 0))
+
+
+def batch_like(
+    header: BatchHeader, records: list[Record], codec: CompressionCodec, *, append_time_ms: int | None, **more: Any
+) -> bytes:
+    """A batch with these records and its producer, sequence numbers and offsets from a header. Raises RecordError."""
+    from protocol.records import build_batch
+
+    return build_batch(
+        records,
+        codec=codec,
+        base_offset=header.base_offset,
+        last_offset=header.last_offset,
+        log_append_time_ms=append_time_ms,
+        leader_epoch=header.partition_leader_epoch,
+        producer_id=header.producer_id,
+        producer_epoch=header.producer_epoch,
+        base_sequence=header.base_sequence,
+        transactional=header.is_transactional,
+        **more,
+    )
 
 
 def with_time(data: bytes, header: BatchHeader, newest_ms: int) -> CheckedBatch:

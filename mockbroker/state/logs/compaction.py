@@ -17,10 +17,10 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
-from mockbroker.state.logs.batch_checks import encoded
+from mockbroker.state.logs.batch_checks import batch_like, encoded
 from mockbroker.state.logs.log import BASE_OFFSET, NO_TIMESTAMP, LogSegment, StoredBatch
 from mockbroker.state.logs.log_transactions import AbortedTransaction
-from protocol.records import BatchHeader, ControlType, Record, build_batch, control_type, iter_batches, iter_records
+from protocol.records import BatchHeader, ControlType, Record, control_type, iter_batches, iter_records
 from protocol.records.batches import (
     BATCH_HEADER_SIZE,
     CONTROL_FLAG,
@@ -189,19 +189,7 @@ def in_order(aborted: Sequence[AbortedTransaction]) -> list[AbortedTransaction]:
 def rebuilt(batch: StoredBatch, header: BatchHeader, kept: list[Record], horizon_ms: int | None) -> StoredBatch:
     """The batch with fewer records, or with a delete horizon, at the same offsets."""
     appended = header.max_timestamp if header.attributes & LOG_APPEND_TIME_FLAG else None
-    data = build_batch(
-        kept,
-        codec=header.codec,
-        base_offset=header.base_offset,
-        last_offset=header.last_offset,
-        log_append_time_ms=appended,
-        leader_epoch=header.partition_leader_epoch,
-        producer_id=header.producer_id,
-        producer_epoch=header.producer_epoch,
-        base_sequence=header.base_sequence,
-        transactional=header.is_transactional,
-        delete_horizon_ms=horizon_ms,
-    )
+    data = batch_like(header, kept, header.codec, append_time_ms=appended, delete_horizon_ms=horizon_ms)
     (made,) = iter_batches(data)
     if header.is_control:
         data = encoded(replace(made, attributes=made.attributes | CONTROL_FLAG), data[BATCH_HEADER_SIZE:])

@@ -47,6 +47,15 @@ class BatchMetadata(NamedTuple):
         return self.base_offset + (self.last_sequence - self.first_sequence) % SEQUENCES + 1
 
 
+class Marker(NamedTuple):
+    """The end of a producer's transaction, as a coordinator of this epoch writes it."""
+
+    commit: bool
+    producer_id: int
+    producer_epoch: int
+    coordinator_epoch: int
+
+
 @dataclass(slots=True)
 class ProducerOnPartition:
     """A partition's state of one producer.
@@ -166,7 +175,7 @@ class PartitionProducers:
             return known is not None and header.is_control and header.producer_epoch == known.epoch
         return known.batches[-1].end_offset - 1 == header.last_offset
 
-    def check_marker(self, producer_id: int, epoch: int, coordinator_epoch: int, transaction_version: int) -> None:
+    def check_marker(self, marker: Marker, transaction_version: int) -> None:
         """Check the epochs of a marker.
 
         Under transaction version 2 each marker has an epoch above the batches'; a repeated marker is accepted.
@@ -174,35 +183,27 @@ class PartitionProducers:
         Raises ApiError: INVALID_PRODUCER_EPOCH, TRANSACTION_COORDINATOR_FENCED.
         Source: ProducerAppendInfo.checkProducerEpoch and checkCoordinatorEpoch, Apache Kafka 4.4; KAFKA-19999.
         """
-        known = self.by_id.get(producer_id)
+        known, epoch = self.by_id.get(marker.producer_id), marker.producer_epoch
         if known is None:
             return
         by_version_2 = transaction_version >= BUMPED_MARKERS_VERSION
-        is_again = epoch == known.epoch and (producer_id not in self.transactions.open or epoch == MAX_EPOCH)
+        is_again = epoch == known.epoch and (marker.producer_id not in self.transactions.open or epoch == MAX_EPOCH)
         if epoch < known.epoch or (by_version_2 and epoch == known.epoch and not is_again):
             raise ApiError(ErrorCode.INVALID_PRODUCER_EPOCH)
-        if known.coordinator_epoch > coordinator_epoch:
+        if known.coordinator_epoch > marker.coordinator_epoch:
             raise ApiError(ErrorCode.TRANSACTION_COORDINATOR_FENCED)
 
-    def note_marker(
-        self,
-        producer_id: int,
-        epoch: int,
-        coordinator_epoch: int,
-        offset: int,
-        timestamp_ms: int,
-        *,
-        committed: bool,
-    ) -> None:
+    def note_marker(self, marker: Marker, offset: int, timestamp_ms: int) -> None:
         """Record an appended marker."""
+        producer_id, epoch = marker.producer_id, marker.producer_epoch
         producer = self.by_id.setdefault(producer_id, ProducerOnPartition(epoch))
         producer.begin_epoch(epoch)
         verification = self._verifications.get(producer_id)
         if verification is not None and not (verification.starts_at_zero and verification.epoch == epoch):
             del self._verifications[producer_id]  # otherwise the next transaction has begun already
-        producer.coordinator_epoch = coordinator_epoch
+        producer.coordinator_epoch = marker.coordinator_epoch
         producer.last_ms = timestamp_ms
-        self.transactions.end(producer_id, offset, committed=committed)
+        self.transactions.end(producer_id, offset, committed=marker.commit)
 
     def expire(self, oldest_ms: int) -> None:
         """Remove idle producers except those in a transaction; they may use any sequence number then."""
@@ -225,16 +226,13 @@ def recover(log: Log) -> PartitionProducers:
         if batch.data[MAGIC_AT] == BATCH_MAGIC and batch.data[PRODUCER_ID_AT:PRODUCER_ID_ENDS] == NO_PRODUCER:
             continue
         for header in iter_batches(batch.data):
-            id_, epoch, sequences = (
-                header.producer_id,
-                header.producer_epoch,
-                (header.base_sequence, header.last_sequence),
-            )
-            if id_ >= 0 and header.is_control:
+            if header.producer_id >= 0 and header.is_control:
                 recover_marker(producers, header, batch.data)
-            elif id_ >= 0:
+            elif header.producer_id >= 0:
+                sequences = header.base_sequence, header.last_sequence
                 written = BatchMetadata(*sequences, header.base_offset, header.max_timestamp)
-                producers.note(id_, epoch, written, transactional=header.is_transactional)
+                transactional = header.is_transactional
+                producers.note(header.producer_id, header.producer_epoch, written, transactional=transactional)
     return producers
 
 
@@ -244,14 +242,8 @@ def recover_marker(producers: PartitionProducers, header: BatchHeader, data: byt
     for record in iter_records(data, crc=False):
         kind = control_type(record)
         if kind in (ControlType.COMMIT, ControlType.ABORT):
-            producers.note_marker(
-                header.producer_id,
-                header.producer_epoch,
-                coordinator_epoch(record),
-                record.offset,
-                record.timestamp,
-                committed=kind is ControlType.COMMIT,
-            )
+            by = header.producer_id, header.producer_epoch, coordinator_epoch(record)
+            producers.note_marker(Marker(kind is ControlType.COMMIT, *by), record.offset, record.timestamp)
 
 
 @dataclass(slots=True, eq=False)

@@ -35,6 +35,7 @@ from protocol.error_codes import ErrorCode
 if TYPE_CHECKING:
     from mockbroker.state.brokers.broker import Broker
     from mockbroker.state.cluster import Cluster
+    from mockbroker.state.logs.producers import Marker
 
 MAX_SEGMENT_BYTES = 1 << 18  # so that compaction, which leaves the last segment alone, keeps logs small
 MAX_BATCH_RECORDS = 500
@@ -189,9 +190,10 @@ class InternalTopics:
             if not COORDINATOR_TOPICS[name].log:
                 self._writable_shard(partition).replay(records)
 
-    def end_transaction(self, partition: Partition, producer_id: int, epoch: int, *, committed: bool) -> None:
+    def end_transaction(self, partition: Partition, marker: Marker) -> None:
         """Apply the marker that ends a producer's transaction in a partition; the caller appends its bytes."""
-        self._writable_shard(partition).end_transaction(producer_id, epoch, committed=committed)
+        shard = self._writable_shard(partition)
+        shard.end_transaction(marker.producer_id, marker.producer_epoch, committed=marker.commit)
 
     def _shard_of(self, partition: Partition) -> CoordinatorShard | None:
         return self.cluster.log_store.shards.get((partition.topic.id, partition.index))

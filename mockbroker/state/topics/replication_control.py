@@ -24,7 +24,6 @@ from mockbroker.state.topics.topic import (
     Partition,
     Topic,
     check_topic_name,
-    parsed_configs,
     random_uuid,
 )
 from protocol.embedded.metadata_settings import ConfigRecord
@@ -336,9 +335,7 @@ class ReplicationControl:
     # internals
 
     def _topic(self, image: Image, topic_id: bytes) -> Topic:
-        found = image.topics[topic_id]
-        configs = parsed_configs(image.configs.get((TOPIC_RESOURCE, found.name), {}))
-        return Topic(found, configs, self.cluster.configs, self.cluster.log_store)
+        return Topic(image.topics[topic_id], self.cluster.configs, self.cluster.log_store)
 
     def check_rows(self, rows: Sequence[tuple[int, ...]], like: Sequence[tuple[int, ...]] = ()) -> None:
         """Check replicas with ``placing.check_assignment``, and that no broker is cordoned (KIP-1066).

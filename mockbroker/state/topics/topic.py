@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from mockbroker.state.configs.definitions import TOPIC, find_definition
+from mockbroker.state.configs.definitions import TOPIC
 from mockbroker.state.errors import ApiError
 from mockbroker.state.logs.producers import PartitionProducers, recover
 from mockbroker.state.replicas.overrides import NO_OVERRIDES, PartitionOverrides
@@ -132,8 +131,7 @@ class Topic:
     """A topic: its name and id (16 bytes), its own configs, and its partitions in order."""
 
     image: TopicImage
-    configs: dict[str, Any]
-    defaults: ClusterConfigs
+    cluster_configs: ClusterConfigs
     log_store: LogStore
     name: str = field(init=False)
     id: bytes = field(init=False)
@@ -157,13 +155,16 @@ class Topic:
         """The effective value: the topic's own, else the brokers', else Kafka's default. Raises KeyError."""
         value = self._values.get(name)
         if value is None:
-            own = self.configs.get(name)
-            value = self._values[name] = self.defaults.default(TOPIC, name) if own is None else own
+            value = self._values[name] = self.cluster_configs.value(TOPIC, self.name, name)
         return value
 
-    def configs_changed(self, own: Mapping[str, str]) -> None:
-        """Set the topic's own configs, as text, and clear caches; also called after changes of broker configs."""
-        self.configs = parsed_configs(own)
+    @property
+    def configs(self) -> dict[str, Any]:
+        """The topic's own configs."""
+        return {name: self.config(name) for name in self.cluster_configs.own(TOPIC, self.name)}
+
+    def configs_changed(self) -> None:
+        """Clear caches after changes of configs, the topic's own or the brokers'."""
         self._values.clear()
         self.append_rules = None
 
@@ -172,14 +173,6 @@ class Topic:
         first = len(self.partitions)
         for index, registration in enumerate(self.image.partitions[first:], first):
             self.partitions.append(Partition(self, index, registration))
-
-
-def parsed_configs(own: Mapping[str, str]) -> dict[str, Any]:
-    """A topic's own configs, parsed from text that was validated before."""
-    if not own:
-        return {}
-    found = {name: find_definition(TOPIC, name) for name in own}
-    return {name: one.parse(own[name], in_range=False) for name, one in found.items() if one is not None}
 
 
 def check_topic_name(name: str | None) -> str:

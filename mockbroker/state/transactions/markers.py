@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from mockbroker.state.errors import ApiError
 from mockbroker.state.logs.appending import append_marker
+from mockbroker.state.logs.producers import Marker
 from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from mockbroker.state.transactions.states import TransactionState, partitions_of
 from protocol.error_codes import ErrorCode
@@ -75,20 +76,15 @@ class Markers:
             if not self._reaches_leader(transactional_id, partition):
                 return False
             topics = self.cluster.internal_topics
+            epoch = topics.partition_of(TRANSACTIONS_TOPIC, transactional_id).leader_epoch
+            marker = Marker(committed, value.producer_id, value.producer_epoch, epoch)
             if key[0] == OFFSETS_TOPIC:
-                topics.end_transaction(partition, value.producer_id, value.producer_epoch, committed=committed)
+                topics.end_transaction(partition, marker)
                 if not topics.is_encoded(partition):
                     return True
             try:
-                end_offset = append_marker(
-                    partition,
-                    self.cluster.clock.at(self.cluster.now_ms),
-                    committed=committed,
-                    producer_id=value.producer_id,
-                    producer_epoch=value.producer_epoch,
-                    coordinator_epoch=topics.partition_of(TRANSACTIONS_TOPIC, transactional_id).leader_epoch,
-                    transaction_version=value.client_transaction_version,
-                )
+                wall_ms, version = self.cluster.clock.at(self.cluster.now_ms), value.client_transaction_version
+                end_offset = append_marker(partition, marker, wall_ms, version)
             except ApiError as error:
                 # Otherwise an administrator ended it by WriteTxnMarkers, in a later epoch.
                 return error.code != ErrorCode.KAFKA_STORAGE_ERROR

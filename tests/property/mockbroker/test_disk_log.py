@@ -15,7 +15,7 @@ from mockbroker.data_directories.disk_log import DiskLog
 from mockbroker.data_directories.files import Files
 from mockbroker.data_directories.log_file import DamagedLogError, LogFile
 from mockbroker.state.logs.log import Log, StoredBatch
-from mockbroker.state.logs.producers import BatchMetadata, recover
+from mockbroker.state.logs.producers import BatchMetadata, Marker, recover
 from protocol.records import Record, build_batch, build_transaction_marker, iter_batches
 from protocol.records.appending import assign_offsets
 
@@ -89,7 +89,7 @@ class Pair:
         appended = assign_offsets(marker, self.memory.end_offset, self.epoch, None)
         self.append(appended.records, appended.last_offset, appended.max_timestamp)
         for producers in (self.producers, self.disk_producers):
-            producers.note_marker(producer_id, 0, 0, appended.last_offset, 2000, committed=committed)
+            producers.note_marker(Marker(committed, producer_id, 0, 0), appended.last_offset, 2000)
 
     def compact(self, kept: int) -> None:
         """Have every ``kept``-th batch stay, of all segments but the last."""

@@ -22,6 +22,7 @@ from mockbroker.state.coordinator_shard import CoordinatorShard
 from mockbroker.state.errors import ApiError
 from mockbroker.state.image import Image
 from mockbroker.state.logs.appending import append_marker
+from mockbroker.state.logs.producers import Marker
 from mockbroker.state.quotas.client_quotas import quota_records
 from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC
 from protocol.embedded.metadata_acls import AccessControlEntryRecord, RemoveAccessControlEntryRecord
@@ -82,18 +83,9 @@ class DurableImageLife(ImageLife):
             if producer is None or 1000 + index not in partition.producers.transactions.open:
                 continue
             with suppress(ApiError):
-                append_marker(
-                    partition,
-                    self.now_ms,
-                    committed=committed,
-                    producer_id=1000 + index,
-                    producer_epoch=producer.epoch,
-                    coordinator_epoch=0,
-                    transaction_version=1,
-                )
-                self.cluster.internal_topics.end_transaction(
-                    partition, 1000 + index, producer.epoch, committed=committed
-                )
+                marker = Marker(committed, 1000 + index, producer.epoch, coordinator_epoch=0)
+                append_marker(partition, marker, self.now_ms, transaction_version=1)
+                self.cluster.internal_topics.end_transaction(partition, marker)
 
     @rule(user=users, limit=st.sampled_from([None, 1.0, 2.0]))
     def set_quota(self, user: str | None, limit: float | None) -> None:

@@ -18,6 +18,7 @@ from mockbroker.state.brokers.broker import Broker
 from mockbroker.state.cluster import Cluster
 from mockbroker.state.image import Image
 from mockbroker.state.logs.appending import append, append_marker
+from mockbroker.state.logs.producers import Marker
 from mockbroker.state.topics.topic import Partition
 from protocol.error_codes import ErrorCode
 from protocol.records import Record, build_batch
@@ -139,15 +140,7 @@ def test_aborted_and_open_transactions_are_known_after_a_restart(runs):
     partition = runs.partition()
     for producer_id in (7, 8):
         send(partition, b"in", producer_id=producer_id, producer_epoch=0, base_sequence=0, transactional=True)
-    append_marker(
-        partition,
-        0,
-        committed=False,
-        producer_id=7,
-        producer_epoch=0,
-        coordinator_epoch=0,
-        transaction_version=0,
-    )
+    append_marker(partition, Marker(False, 7, 0, 0), now_ms=0, transaction_version=0)
     before = partition.producers.transactions
     runs.restart()
     after = runs.partition().producers.transactions

@@ -5,7 +5,7 @@ import pytest
 from mockbroker.state.errors import ApiError
 from mockbroker.state.image import ImageWriter
 from mockbroker.state.logs.log import Log
-from mockbroker.state.logs.producers import BatchMetadata, PartitionProducers, Producers, recover
+from mockbroker.state.logs.producers import BatchMetadata, Marker, PartitionProducers, Producers, recover
 from protocol.error_codes import ErrorCode
 from protocol.records import Record, build_batch, build_transaction_marker
 
@@ -84,8 +84,9 @@ def write(producers: PartitionProducers, first: int, offset: int, *, epoch: int 
 
 
 def end(producers: PartitionProducers, offset: int, *, epoch: int, committed: bool = True, version: int = 2) -> None:
-    producers.check_marker(7, epoch, 0, version)
-    producers.note_marker(7, epoch, 0, offset, 0, committed=committed)
+    marker = Marker(committed, 7, epoch, 0)
+    producers.check_marker(marker, version)
+    producers.note_marker(marker, offset, 0)
 
 
 def test_a_batch_outside_the_transaction_that_its_producer_has_open_is_refused():
@@ -124,7 +125,7 @@ def test_a_batch_does_not_overtake_one_that_was_refused_when_its_transaction_was
 
 def marker_refusal(producers: PartitionProducers, epoch: int, coordinator_epoch: int = 0, version: int = 2) -> int:
     with pytest.raises(ApiError) as caught:
-        producers.check_marker(7, epoch, coordinator_epoch, version)
+        producers.check_marker(Marker(True, 7, epoch, coordinator_epoch), version)
     return caught.value.code
 
 
@@ -132,15 +133,15 @@ def test_a_marker_of_version_2_has_a_later_epoch_and_comes_again_only_once_the_t
     producers = PartitionProducers()
     write(producers, 0, 0, epoch=3)
     assert marker_refusal(producers, 3) == ErrorCode.INVALID_PRODUCER_EPOCH
-    producers.check_marker(7, 3, 0, 0)
+    producers.check_marker(Marker(True, 7, 3, 0), 0)
     end(producers, 1, epoch=4)
-    producers.check_marker(7, 4, 0, 2)
+    producers.check_marker(Marker(True, 7, 4, 0), 2)
     assert marker_refusal(producers, 3, version=0) == ErrorCode.INVALID_PRODUCER_EPOCH
 
 
 def test_a_coordinator_that_was_replaced_writes_no_markers():
     producers = PartitionProducers()
-    producers.note_marker(7, 0, 5, 0, 0, committed=True)
+    producers.note_marker(Marker(True, 7, 0, 5), 0, 0)
     assert marker_refusal(producers, 1, coordinator_epoch=4) == ErrorCode.TRANSACTION_COORDINATOR_FENCED
 
 
@@ -163,7 +164,7 @@ def test_what_follows_from_a_log_is_what_was_known_while_it_was_written():
             records = build_batch([Record(timestamp=0, value=b"v")], base_sequence=0, transactional=True, **data)
         else:
             committed = kind == "commit"
-            producers.note_marker(producer_id, 0, 0, offset, 0, committed=committed)
+            producers.note_marker(Marker(committed, producer_id, 0, 0), offset, 0)
             records = build_transaction_marker(commit=committed, coordinator_epoch=0, timestamp=0, **data)
         log.append(records, offset, 0, 0)
     found = recover(log)
