@@ -145,7 +145,6 @@ def alter_configs(call: Call, request: Any) -> Any:
     alterations = ConfigAlterations(call.cluster.configs, call.broker, request.validate_only)
     is_whole = isinstance(request, AlterConfigsRequest)
     response: Any = AlterConfigsResponse() if is_whole else IncrementalAlterConfigsResponse()
-    check = alterations.whole if is_whole else alterations.incremental
     keys = [(one.resource_type, one.resource_name) for one in request.resources]
     times = Counter(keys)
     forwarded, failed = [], False
@@ -156,7 +155,7 @@ def alter_configs(call: Call, request: Any) -> Any:
             if times[key] > 1:
                 raise ApiError(ErrorCode.INVALID_REQUEST, "expected each resource once")
             changes = changes_of(resource)
-            write = check(key, changes)
+            write = alterations.checked(key, changes, whole=is_whole)
             if write is not None:
                 forwarded.append((entry, write))
                 failed = failed or alterations.fails_controller(key, changes)

@@ -58,8 +58,8 @@ class ConfigAlterations:
     broker: Broker
     validate_only: bool
 
-    def incremental(self, resource: Resource, changes: Sequence[Change]) -> Callable[[], None] | None:
-        """Check incremental changes of a resource, as the receiving broker does.
+    def checked(self, resource: Resource, changes: Sequence[Change], *, whole: bool) -> Callable[[], None] | None:
+        """Check changes of a resource, or a full replacement of its configs, as the receiving broker does.
 
         Returns: the controller's part of the change, None if the broker has done everything.
 
@@ -67,19 +67,19 @@ class ConfigAlterations:
         """
         type_number, name = resource
         check_changes(changes)
-        if type_number == LOGGERS:
+        if type_number == LOGGERS and not whole:
             self._alter_loggers(name, changes)
             return None
-        kind = kind_of(type_number)
+        kind, new_of = kind_of(type_number), replaced if whole else changed
         if kind == BROKER:
             broker_id = self._broker_id(name)
             for _, operation, _ in changes:
                 if operation not in OPERATIONS:
                     raise invalid_request(f"expected an operation from 0 to 3, got {operation}")
-            new = {**self.configs.own(BROKER, name), **changed(self.configs, BROKER, name, changes)}
+            new = {**self.configs.own(BROKER, name), **new_of(self.configs, BROKER, name, changes)}
             wanted = {config: value for config, value in new.items() if value is not None}
             check_broker_configs(self.configs, broker_id, wanted)
-        return lambda: self._write(kind, name, changed(self.configs, kind, name, changes))
+        return lambda: self._write(kind, name, new_of(self.configs, kind, name, changes))
 
     def fails_controller(self, resource: Resource, changes: Sequence[Change]) -> bool:
         """True if Kafka's controller fails on a resource, and so applies nothing of the whole request."""
@@ -90,30 +90,6 @@ class ConfigAlterations:
         except ApiError as error:
             return error.code == ErrorCode.UNKNOWN_SERVER_ERROR
         return False
-
-    def whole(self, resource: Resource, changes: Sequence[Change]) -> Callable[[], None]:
-        """Check a full replacement of a resource's configs, as the receiving broker does.
-
-        Returns: the controller's part of the change.
-
-        Raises ApiError: INVALID_REQUEST.
-        """
-        type_number, name = resource
-        check_changes(changes)
-        kind = kind_of(type_number)
-        wanted = {config: value or "" for config, _, value in changes}
-        if kind == BROKER:
-            check_broker_configs(self.configs, self._broker_id(name), wanted)
-
-        def write() -> None:
-            before = self.configs.own(kind, name)
-            new: dict[str, str | None] = {
-                config: value for config, value in wanted.items() if kind == BROKER or before.get(config) != value
-            }
-            new.update((config, None) for config in before if config not in wanted)
-            self._write(kind, name, new)
-
-        return write
 
     def _broker_id(self, name: str) -> int | None:
         """The id of the receiving broker, None for all brokers. Raises ApiError: INVALID_REQUEST."""
@@ -198,6 +174,14 @@ def changed(configs: ClusterConfigs, kind: str, name: str, changes: Sequence[Cha
         if after != current or kind == BROKER:
             new[config] = after
     return new
+
+
+def replaced(configs: ClusterConfigs, kind: str, name: str, changes: Sequence[Change]) -> dict[str, str | None]:
+    """The configs that change in a resource if these replace all of its own; for brokers also unchanged ones."""
+    before = configs.own(kind, name)
+    wanted = {config: value or "" for config, _, value in changes}
+    new = {config: value for config, value in wanted.items() if kind == BROKER or before.get(config) != value}
+    return {**new, **dict.fromkeys(config for config in before if config not in wanted)}
 
 
 def applied(kind: str, config: str, current: str | None, operation: int, value: str | None) -> str | None:

@@ -118,7 +118,7 @@ def check_message_set(records: bytes, rules: AppendRules, bounds: Bounds) -> lis
     for header in headers:
         if header.size > rules.max_bytes:
             raise ApiError(ErrorCode.MESSAGE_TOO_LARGE)
-        if newest_ms is not None and header.max_timestamp > newest_ms:
+        if header.max_timestamp > newest_ms:
             raise ApiError(ErrorCode.INVALID_TIMESTAMP)
     return headers
 

@@ -111,15 +111,15 @@ def refused(error: ApiError, start_offset: int) -> RefusedAppendError:
 class AppendRules(NamedTuple):
     """The configs of a topic for appended records.
 
-    ``codec`` is the topic's compression, None for the producer's; times are in ms, None for no limit; ``segment_ms`` is
-    the maximum age of a segment. ``max_bytes`` limits a batch, ``max_record_bytes`` one record of a compressed batch,
-    None for no limit.
+    ``codec`` is the topic's compression, None for the producer's; times are in ms, ``NO_BOUND`` for no limit;
+    ``segment_ms`` is the maximum age of a segment. ``max_bytes`` limits a batch, ``max_record_bytes`` one record of a
+    compressed batch, None for no limit.
     """
 
     needs_keys: bool
     by_append_time: bool
-    before_ms: int | None
-    after_ms: int | None
+    before_ms: int
+    after_ms: int
     codec: CompressionCodec | None
     max_bytes: int
     max_record_bytes: int | None
@@ -127,8 +127,8 @@ class AppendRules(NamedTuple):
     segment_ms: int
 
 
-Bounds = tuple[int | None, int | None]
-"""The oldest and the newest valid timestamp in ms; None: unlimited."""
+Bounds = tuple[int, int]
+"""The oldest and the newest valid timestamp in ms."""
 
 
 def append_rules(topic: Topic) -> AppendRules:
@@ -137,14 +137,13 @@ def append_rules(topic: Topic) -> AppendRules:
     if rules is None:
         config = topic.config
         compacts = "compact" in config("cleanup.policy")
-        before_ms, after_ms = config("message.timestamp.before.max.ms"), config("message.timestamp.after.max.ms")
         segment_ms, lag_ms = config("segment.ms"), config("max.compaction.lag.ms")
         wanted, record_bytes = config("compression.type"), config("max.decompressed.message.bytes")
         rules = topic.append_rules = AppendRules(
             needs_keys=compacts,
             by_append_time=config("message.timestamp.type") == LOG_APPEND_TIME,
-            before_ms=None if before_ms == NO_BOUND else before_ms,
-            after_ms=None if after_ms == NO_BOUND else after_ms,
+            before_ms=config("message.timestamp.before.max.ms"),
+            after_ms=config("message.timestamp.after.max.ms"),
             codec=None if wanted == PRODUCER else CODEC_BY_NAME[wanted],
             max_bytes=config("max.message.bytes"),
             max_record_bytes=None if record_bytes == ANY_RECORD_BYTES else record_bytes,
@@ -220,8 +219,8 @@ def check_batch(
         and target == codec
         and not rules.needs_keys
         and max_record_bytes is None
-        and oldest_ms is None
-        and (newest_ms is None or header.max_timestamp <= newest_ms)
+        and oldest_ms <= now_ms - NO_BOUND
+        and header.max_timestamp <= newest_ms
         and not attributes & LOG_APPEND_TIME_FLAG
     ):
         return data, header
@@ -265,12 +264,9 @@ def read_checked_header(records: bytes, size: int, max_bytes: int) -> BatchHeade
 def bounds_of(rules: AppendRules, now_ms: int, *, clock_jumped: bool) -> Bounds:
     """The range of valid timestamps at this time. A clock that a command has moved counts as real."""
     if rules.by_append_time:
-        return None, None
-    before_ms, after_ms = rules.before_ms, rules.after_ms
-    return (
-        None if before_ms is None else now_ms - before_ms,
-        None if after_ms is None or not (clock_jumped or now_ms >= FIRST_REAL_MS) else now_ms + after_ms,
-    )
+        return now_ms - NO_BOUND, NO_BOUND
+    has_newest = clock_jumped or now_ms >= FIRST_REAL_MS
+    return now_ms - rules.before_ms, now_ms + rules.after_ms if has_newest else NO_BOUND
 
 
 def check_records(found: list[Record], header: BatchHeader, bounds: Bounds, rules: AppendRules) -> None:
@@ -284,7 +280,7 @@ def check_records(found: list[Record], header: BatchHeader, bounds: Bounds, rule
         if needs_keys and one.key is None:
             errors.append((place, "expected a record with a key in a topic that is compacted"))
         elif not by_append_time and one.timestamp != NO_TIMESTAMP:
-            if (oldest is not None and one.timestamp < oldest) or (newest is not None and one.timestamp > newest):
+            if not oldest <= one.timestamp <= newest:
                 code = ErrorCode.INVALID_TIMESTAMP
                 errors.append((place, f"expected a timestamp from {oldest} to {newest}, got {one.timestamp}"))
         elif claims_append_time:
