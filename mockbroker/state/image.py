@@ -55,7 +55,8 @@ LISTS = (
     *("replicas", "isr", "directories", "removing_replicas", "adding_replicas"),
     *("eligible_leader_replicas", "last_known_elr"),
 )
-"""The lists of a partition, with equal names in its records."""
+NUMBERS = ("leader", "leader_epoch", "partition_epoch")
+"""The lists and numbers of a partition, with equal names in its records."""
 
 TopicPartition = tuple[str, int]
 QuotaEntity = tuple[tuple[str, str | None], ...]  # (type, name) each; None: the default entity
@@ -177,15 +178,9 @@ def feature_records(levels: Mapping[str, int]) -> list[FeatureLevelRecord]:
 
 
 def partition_record(topic_id: bytes, index: int, partition: PartitionRegistration) -> PartitionRecord:
-    lists: dict[str, Any] = {name: list(values) for name in LISTS if (values := getattr(partition, name))}
-    return PartitionRecord(
-        partition_id=index,
-        topic_id=topic_id,
-        leader=partition.leader,
-        leader_epoch=partition.leader_epoch,
-        partition_epoch=partition.partition_epoch,
-        **lists,
-    )
+    lists = {name: list(values) for name in LISTS if (values := getattr(partition, name))}
+    values: dict[str, Any] = {**lists, **{name: getattr(partition, name) for name in NUMBERS}}
+    return PartitionRecord(partition_id=index, topic_id=topic_id, **values)
 
 
 def set_feature(image: Image, record: FeatureLevelRecord) -> None:
@@ -223,14 +218,8 @@ def remove_topic(image: Image, record: RemoveTopicRecord) -> None:
 def add_partition(image: Image, record: PartitionRecord) -> None:
     partitions = image.topics[record.topic_id].partitions
     assert record.partition_id == len(partitions), (record.partition_id, len(partitions))
-    partitions.append(
-        PartitionRegistration(
-            leader=record.leader,
-            leader_epoch=record.leader_epoch,
-            partition_epoch=record.partition_epoch,
-            **{name: tuple(getattr(record, name) or ()) for name in LISTS},
-        )
-    )
+    values: dict[str, Any] = {name: tuple(getattr(record, name) or ()) for name in LISTS}
+    partitions.append(PartitionRegistration(**values, **{name: getattr(record, name) for name in NUMBERS}))
 
 
 def change_partition(image: Image, record: PartitionChangeRecord) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from copy import deepcopy
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, cast
 
+from mockbroker.state.logs.log import Log
 from mockbroker.state.metadata.view import (
     NO_CONTROLLER,
     Address,
@@ -16,11 +18,12 @@ from mockbroker.state.metadata.view import (
     PartitionState,
 )
 from mockbroker.state.releases import kraft_line, versions_of_release
+from mockbroker.state.replicas.replication import ReplicaStates
+from mockbroker.state.topics.topic import Partition, Topic
 
 if TYPE_CHECKING:
     from mockbroker.state.brokers.broker import Broker
     from mockbroker.state.brokers.liveness import Liveness
-    from mockbroker.state.topics.topic import Partition, Topic
 
 UNKNOWN_PARTITION = PartitionState((), (), -1, 0, 0)
 """The state of a partition that was created after the broker was cut off."""
@@ -57,7 +60,7 @@ class CurrentView:
         return self.topic_by_id.get(topic_id)
 
     def offline_replicas(self, partition: KnownPartition) -> list[int]:
-        online = self.liveness.online_ids - cast("Partition", partition).overrides.offline
+        online = self.liveness.online_ids - cast(Partition, partition).overrides.offline
         return [replica for replica in partition.replicas if replica not in online]
 
 
@@ -152,14 +155,6 @@ def depose(partition: Partition) -> Partition:
     It serves readers up to the high watermark of now. Its later appends are not replicated and not read by consumers,
     and are truncated once it learns of the new leader.
     """
-    from copy import deepcopy
-
-    from mockbroker.state.logs.log import Log
-    from mockbroker.state.replicas.replication import ReplicaStates
-    from mockbroker.state.topics.topic import Partition
-
-    registration = replace(partition.registration)
-    states = ReplicaStates(partition.high_watermark)
-    log = Log(partition.log.start_offset, partition.log.end_offset)
-    producers = deepcopy(partition.producers)
+    registration, states = partition.registration.copy(), ReplicaStates(partition.high_watermark)
+    log, producers = Log(partition.log.start_offset, partition.log.end_offset), deepcopy(partition.producers)
     return Partition(partition.topic, partition.index, registration, states, _log=log, _producers=producers)

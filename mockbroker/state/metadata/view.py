@@ -11,11 +11,11 @@ Source: MetadataCache, Kafka 0.10; ZkMetadataCache and MetadataSupport, Apache K
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias
 
 from mockbroker.state.brokers.broker import Broker
-from mockbroker.state.image import PartitionRegistration
+from mockbroker.state.image import LISTS, NUMBERS, PartitionRegistration
 from mockbroker.state.topics.topic import INTERNAL_TOPICS, Partition, Topic
 
 if TYPE_CHECKING:
@@ -59,8 +59,7 @@ class PartitionState(PartitionRegistration):
     @classmethod
     def of(cls, partition: Partition, offline: Iterable[int], controller_epoch: int = 0) -> PartitionState:
         """The current state of a partition with these offline replicas."""
-        now = partition.registration
-        present = {one.name: getattr(now, one.name) for one in fields(now)}
+        present = {name: getattr(partition.registration, name) for name in (*LISTS, *NUMBERS)}
         return cls(**present, controller_epoch=controller_epoch, offline_replicas=tuple(offline), index=partition.index)
 
 
