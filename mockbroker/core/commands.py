@@ -172,11 +172,11 @@ class StateCommands(ABC):
         It answers KAFKA_STORAGE_ERROR for these partitions, and other brokers lead them. The broker stays up, as one
         with a second log directory, which gets new partitions; with only one directory Kafka halts: ``crash_broker``.
         """
-        return self._change(lambda state, now_ms: state.cluster_control.fill_disk(broker_id, now_ms))
+        return self._change(lambda state, now_ms: state.cluster_control.set_disk(broker_id, now_ms, full=True))
 
     def empty_disk(self, broker_id: int) -> bool:
         """Empty a broker's full disk; its replicas catch up and join the ISR again."""
-        return self._change(lambda state, now_ms: state.cluster_control.empty_disk(broker_id, now_ms))
+        return self._change(lambda state, now_ms: state.cluster_control.set_disk(broker_id, now_ms, full=False))
 
     def move_coordinator(self, group: str, broker: int) -> bool:
         """Make a broker the coordinator of a group, or of a transactional id, while it is up.

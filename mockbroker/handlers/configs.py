@@ -104,22 +104,21 @@ def described_configs(call: Call, resource_type: int, name: str) -> Iterable[Des
 def loggers(broker: Broker) -> Iterable[DescribedConfig]:
     """A broker's loggers, as configs whose value is the level."""
     source = ConfigSource.DYNAMIC_BROKER_LOGGER
-    return [
-        DescribedConfig(name, level, source, ConfigType.UNKNOWN, []) for name, level in broker.loggers.levels().items()
-    ]
+    return [DescribedConfig(name, level, source, []) for name, level in broker.loggers.levels().items()]
 
 
 def config(call: Call, described: DescribedConfig, request: DescribeConfigsRequest) -> Config:
+    definition = described.definition
     documentation = "" if described.source is ConfigSource.DYNAMIC_BROKER_LOGGER else None
-    if request.include_documentation and described.definition is not None:
-        documentation = described.definition.documentation
+    if request.include_documentation and definition is not None and definition.name == described.name:
+        documentation = definition.documentation
     entry = Config(
         name=described.name,
         value=described.value,
         read_only=described.is_read_only,
         config_source=described.source,
         is_sensitive=described.is_sensitive,
-        config_type=described.type,
+        config_type=ConfigType.UNKNOWN if definition is None else definition.type,
         documentation=documentation,
     )
     if call.version == 0:

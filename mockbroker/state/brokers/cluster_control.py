@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from mockbroker.state.errors import ApiError
 from mockbroker.state.image import FENCED, UNFENCED
 from mockbroker.state.replicas.network import CONTROLLER
+from mockbroker.state.replicas.overrides import override
 from mockbroker.state.security.protocols import SECURITY_PROTOCOLS
 from mockbroker.state.timers import Timers
 from protocol.embedded.metadata_brokers import (
@@ -162,25 +163,35 @@ class ClusterControl:
             self.cluster.brokers_changed()
         return True
 
-    def fill_disk(self, broker_id: int, now_ms: int) -> bool:
-        """Let the log directory of all of a broker's replicas fail, as a full disk does.
+    def set_disk(self, broker_id: int, now_ms: int, *, full: bool) -> bool:
+        """Let the log directory of all of a broker's replicas fail, as a full disk does, or work again.
 
         The broker stays up, as if it had a second log directory, and returns KAFKA_STORAGE_ERROR for these partitions;
         their replicas are offline, and others lead. New partitions go to its other directory. A Kafka broker without
-        another directory halts: for that, use ``crash``.
+        another directory halts: for that, use ``crash``. Replicas catch up once the directory works; in Kafka this
+        requires a restart.
 
-        Returns False if it was full. Raises KeyError: no such broker. ValueError: in ZooKeeper mode.
-        Source: LogManager.handleLogDirFailure and ReplicaManager.getPartitionOrError, Apache Kafka 4.4; KIP-858.
+        Returns False if nothing changes. Raises KeyError: no such broker. ValueError: in ZooKeeper mode.
+        Source: LogManager.handleLogDirFailure, ReplicaManager.getPartitionOrError and
+            ReplicationControlManager.handleDirectoriesOffline, Apache Kafka 4.4; KIP-858.
         """
         self._only_in_kraft("log directories fail")
-        return self._set_disk(broker_id, now_ms, full=True)
-
-    def empty_disk(self, broker_id: int, now_ms: int) -> bool:
-        """Let a broker's log directory work again: its replicas catch up. In Kafka this requires a restart.
-
-        Returns False if it was not full. Raises KeyError: no such broker.
-        """
-        return self._set_disk(broker_id, now_ms, full=False)
+        cluster = self.cluster
+        self._broker(broker_id, now_ms)
+        if (broker_id in self.full_disks) is full:
+            return False
+        self.full_disks ^= {broker_id}
+        changed = []
+        for partition in cluster.partitions():
+            offline = partition.overrides.offline
+            if broker_id in partition.replicas and (broker_id in offline) is not full:
+                override(partition, offline=offline ^ {broker_id})
+                changed.append(partition)
+        cluster.replication.refresh(changed, now_ms)
+        cluster.woken.extend(changed)
+        cluster.replication_control.leaders.elect({partition.topic: None for partition in changed})
+        cluster.changed()
+        return True
 
     def unregister(self, broker_id: int, now_ms: int) -> None:
         """Unregister a broker: it is fenced, and gets no new replicas, until it starts again.
@@ -268,15 +279,6 @@ class ClusterControl:
         """The broker of a command at this time. Raises KeyError: no such broker."""
         self.cluster.now_ms = now_ms
         return self.cluster.liveness.broker(broker_id)
-
-    def _set_disk(self, broker_id: int, now_ms: int, *, full: bool) -> bool:
-        self._broker(broker_id, now_ms)
-        if (broker_id in self.full_disks) is full:
-            return False
-        self.full_disks ^= {broker_id}
-        held = [partition for partition in self.cluster.partitions() if broker_id in partition.replicas]
-        self.cluster.replication_control.set_offline(held, broker_id, offline=full)
-        return True
 
     def _only_in_kraft(self, what: str) -> None:
         if not self.cluster.support.is_kraft:

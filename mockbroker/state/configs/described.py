@@ -30,7 +30,7 @@ from mockbroker.state.configs.effective import (
     Layer,
     without_listener,
 )
-from mockbroker.state.configs.values import ConfigType, text_of
+from mockbroker.state.configs.values import text_of
 
 if TYPE_CHECKING:
     from mockbroker.state.brokers.broker import Broker
@@ -41,16 +41,18 @@ OUR_PREFIXES = ("replica.placer.",)
 
 @dataclass(slots=True)
 class DescribedConfig:
-    """A config of a resource; ``synonyms`` have names, values and sources, highest precedence first."""
+    """A config of a resource; ``synonyms`` have names, values and sources, highest precedence first.
+
+    The ``definition`` of a listener's config is that of the config without the listener's name.
+    """
 
     name: str
     value: str | None
     source: ConfigSource
-    type: ConfigType
     synonyms: list[Layer]
+    definition: ConfigDefinition | None = None
     is_sensitive: bool = False
     is_read_only: bool = False
-    definition: ConfigDefinition | None = None
 
 
 def resource_configs(configs: ClusterConfigs, broker: Broker, kind: str, resource: str) -> Iterator[DescribedConfig]:
@@ -71,7 +73,7 @@ def resource_configs(configs: ClusterConfigs, broker: Broker, kind: str, resourc
             synonyms += of_broker(configs, broker, nearest, synonyms_of(nearest))
         elif kind == GROUP and found.default is not None:
             synonyms.append((name, text_of(found.default), ConfigSource.DEFAULT))
-        yield DescribedConfig(name, text_of(value), source_of(synonyms), found.type, synonyms, definition=found)
+        yield DescribedConfig(name, text_of(value), source_of(synonyms), synonyms, found)
 
 
 def broker_configs(configs: ClusterConfigs, broker: Broker) -> Iterator[DescribedConfig]:
@@ -106,7 +108,7 @@ def effective_topic_configs(configs: ClusterConfigs, own: Mapping[str, Any]) -> 
         synonyms = [synonym for synonym, _ in found.synonyms]
         layers = [(name, None, ConfigSource.TOPIC)] if name in own else list(configs.layers(synonyms, None))
         value = text_of(own[name] if name in own else configs.default(TOPIC, name))
-        yield DescribedConfig(name, value, source_of(layers), found.type, [], definition=found)
+        yield DescribedConfig(name, value, source_of(layers), [], found)
 
 
 # parts
@@ -125,16 +127,7 @@ def broker_config(
     value = next((text for at, text, _ in synonyms if at == name), None)
     if found is not None and value is not None and not sensitive:
         value = text_of(found.parse(value, in_range=False))
-    return DescribedConfig(
-        name,
-        value,
-        source_of(synonyms),
-        ConfigType.UNKNOWN if found is None else found.type,
-        synonyms,
-        is_sensitive=sensitive,
-        is_read_only=is_read_only,
-        definition=None if name.startswith(LISTENER_PREFIX) else found,
-    )
+    return DescribedConfig(name, value, source_of(synonyms), synonyms, found, sensitive, is_read_only)
 
 
 def of_broker(

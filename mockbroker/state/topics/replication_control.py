@@ -307,23 +307,6 @@ class ReplicationControl:
         self.keep_out_of_isr(partition, set(partition.replicas) - wanted)
         return partition.isr != before
 
-    def set_offline(self, partitions: Iterable[Partition], broker_id: int, *, offline: bool) -> None:
-        """Let a broker's log directory with these partitions fail, or work again.
-
-        Source: ReplicationControlManager.handleDirectoriesOffline, Apache Kafka 4.4.
-        """
-        changed = []
-        for partition in partitions:
-            before = partition.overrides.offline
-            after = before | {broker_id} if offline else before - {broker_id}
-            if after != before:
-                override(partition, offline=after)
-                changed.append(partition)
-        self.cluster.replication.refresh(changed, self.cluster.now_ms)
-        self.cluster.woken.extend(changed)
-        self.leaders.elect({partition.topic: None for partition in changed})
-        self.cluster.changed()
-
     def run(self, topic_id: bytes) -> Topic:
         """Load a topic from the image."""
         topic = self._topic(self.cluster.image, topic_id)

@@ -430,12 +430,16 @@ def test_a_broker_has_no_link_to_itself(sim):
         sim.cut_link(1, 1)
 
 
-@pytest.mark.parametrize("command", ["fence_broker", "fill_disk"])
+@pytest.mark.parametrize(
+    "command",
+    [lambda control: control.fence_broker(0, 0), lambda control: control.set_disk(0, 0, full=True)],
+    ids=["fence", "fill the disk"],
+)
 @pytest.mark.zookeeper
 def test_what_zookeeper_mode_does_not_have_is_refused(command):
     cluster = Cluster.create([Broker(0, "a")], settings={"inter.broker.protocol.version": "2.8"})
     with pytest.raises(ValueError, match="in KRaft mode only"):
-        getattr(cluster.cluster_control, command)(0, 0)
+        command(cluster.cluster_control)
 
 
 def test_a_deleted_topic_is_gone(sim, orders):

@@ -41,7 +41,7 @@ def test_a_fenced_broker_runs_and_a_stopped_one_does_not(sim):
 
 
 def test_a_full_disk_shows(sim):
-    sim.cluster.cluster_control.fill_disk(1, sim.now_ms)
+    sim.cluster.cluster_control.set_disk(1, sim.now_ms, full=True)
     assert [one["disk_full"] for one in (seen(sim))["brokers"]] == [False, True, False]
 
 
