@@ -46,7 +46,12 @@ def numbered_brokers(
         raise ValueError(f"brokers: expected 1 or more, got {count}")
     settings = settings or {}
     protocols = protocols_in(str(settings.get(PROTOCOL_MAP, "")))
-    first = first_listeners(host, port, advertised_host, settings, protocol, protocols)
+    first = listeners_in(settings)
+    if not first:
+        own = protocols.get(DEFAULT_LISTENER)
+        advertised = advertised_host or (LOOPBACK if host in EVERY_ADDRESS else host)
+        name = DEFAULT_LISTENER if own else protocol
+        first = [Listener(name, advertised, port, bind_host=host, protocol=own or protocol)]
     if listener_per_rack:
         first += rack_listeners(first[0], list(dict.fromkeys(rack for rack in racks if rack)), count, protocols)
     brokers = []
@@ -54,24 +59,6 @@ def numbered_brokers(
         listeners = [moved(one, index) for one in first]
         brokers.append(Broker(index, (racks[index % len(racks)] or None) if racks else None, listeners))
     return brokers
-
-
-def first_listeners(
-    host: str,
-    port: int,
-    advertised_host: str | None,
-    settings: Mapping[str, Any],
-    protocol: str,
-    protocols: Mapping[str, str],
-) -> list[Listener]:
-    """The listeners of broker 0."""
-    found = listeners_in(settings)
-    if found:
-        return found
-    own = protocols.get(DEFAULT_LISTENER)
-    advertised = advertised_host or (LOOPBACK if host in EVERY_ADDRESS else host)
-    name = DEFAULT_LISTENER if own else protocol
-    return [Listener(name, advertised, port, bind_host=host, protocol=own or protocol)]
 
 
 def rack_listeners(first: Listener, racks: Sequence[str], count: int, protocols: Mapping[str, str]) -> list[Listener]:

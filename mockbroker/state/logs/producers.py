@@ -124,7 +124,10 @@ class PartitionProducers:
         for batch in batches:
             if batch.first_sequence == first_sequence and batch.last_sequence == last_sequence:
                 return batch
-        self._check_overtaken(producer_id, first_sequence, is_known=known is not None)
+        first = self._verifications.get(producer_id)
+        starts_late = first is not None and first.starts_at_zero and first_sequence != 0 and known is None
+        if starts_late or (first is not None and first_sequence > first.lowest_sequence):  # it overtakes the first one
+            raise ApiError(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER)
         if known is not None:
             following = (batches[-1].last_sequence + 1) % SEQUENCES if batches else 0
             if first_sequence != following:
@@ -132,14 +135,6 @@ class PartitionProducers:
             if not transactional and producer_id in self.transactions.open:
                 raise ApiError(ErrorCode.INVALID_TXN_STATE)
         return None
-
-    def _check_overtaken(self, producer_id: int, sequence: int, *, is_known: bool) -> None:
-        """Raises ApiError: OUT_OF_ORDER_SEQUENCE_NUMBER for a batch that overtakes the first one of a transaction."""
-        first = self._verifications.get(producer_id)
-        if first is not None and (
-            sequence > first.lowest_sequence or (first.starts_at_zero and sequence != 0 and not is_known)
-        ):
-            raise ApiError(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER)
 
     def begin_verification(self, producer_id: int, epoch: int, sequence: int, *, starts_at_zero: bool) -> bool:
         """Record that a producer is about to begin a transaction here, with a batch of this sequence number.
