@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from mockbroker.state.errors import ApiError
 from mockbroker.state.logs.batch_checks import AppendRules, Bounds, append_rules, bounds_of, check_batch, refused
 from mockbroker.state.logs.log import UNBOUNDED
-from mockbroker.state.logs.producers import BatchMetadata, Marker
+from mockbroker.state.logs.producers import Marker
 from mockbroker.state.topics.topic import Partition
 from protocol.error_codes import ErrorCode
 from protocol.records import (
@@ -82,12 +82,7 @@ def append(
             raise ApiError(ErrorCode.RECORD_LIST_TOO_LARGE)
         if first.is_transactional and not has_transactional_id:
             raise ApiError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
-        before = None
-        if first.producer_id >= 0:
-            sequences = first.base_sequence, first.last_sequence
-            before = partition.producers.check(
-                first.producer_id, first.producer_epoch, *sequences, transactional=first.is_transactional
-            )
+        before = partition.producers.check(first) if first.producer_id >= 0 else None
     except ApiError as error:
         raise refused(error, log.start_offset) from None
     if before is not None:
@@ -100,8 +95,7 @@ def append(
         raise refused(ApiError(code_of(error)), log.start_offset) from None
     written = AppendResult(appended.base_offset, appended.last_offset + 1, now_ms if rules.by_append_time else NO_TIME)
     if first.producer_id >= 0:
-        batch = BatchMetadata(first.base_sequence, first.last_sequence, written.base_offset, appended.max_timestamp)
-        partition.producers.note(first.producer_id, first.producer_epoch, batch, transactional=first.is_transactional)
+        partition.producers.note(first, written.base_offset, appended.max_timestamp)
     return written
 
 

@@ -99,30 +99,20 @@ class PartitionProducers:
     transactions: LogTransactions = field(default_factory=LogTransactions)
     _verifications: dict[int, Verification] = field(default_factory=dict)
 
-    def check(
-        self,
-        producer_id: int,
-        epoch: int,
-        first_sequence: int,
-        last_sequence: int,
-        *,
-        transactional: bool = False,
-    ) -> BatchMetadata | None:
+    def check(self, header: BatchHeader) -> BatchMetadata | None:
         """None if the batch is the next one; the original batch if this is a duplicate.
-
-        Args:
-            transactional: True if the batch belongs to a transaction.
 
         Raises ApiError: INVALID_PRODUCER_EPOCH for an older epoch, OUT_OF_ORDER_SEQUENCE_NUMBER for a gap
         and for a duplicate that is no longer remembered, INVALID_TXN_STATE for a batch outside the producer's open
         transaction.
         """
+        producer_id, epoch, first_sequence = header.producer_id, header.producer_epoch, header.base_sequence
         known = self.by_id.get(producer_id)
         if known is not None and epoch < known.epoch:
             raise ApiError(ErrorCode.INVALID_PRODUCER_EPOCH)
         batches = known.batches if known is not None and known.epoch == epoch else ()
         for batch in batches:
-            if batch.first_sequence == first_sequence and batch.last_sequence == last_sequence:
+            if batch.first_sequence == first_sequence and batch.last_sequence == header.last_sequence:
                 return batch
         first = self._verifications.get(producer_id)
         starts_late = first is not None and first.starts_at_zero and first_sequence != 0 and known is None
@@ -132,7 +122,7 @@ class PartitionProducers:
             following = (batches[-1].last_sequence + 1) % SEQUENCES if batches else 0
             if first_sequence != following:
                 raise ApiError(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER)
-            if not transactional and producer_id in self.transactions.open:
+            if not header.is_transactional and producer_id in self.transactions.open:
                 raise ApiError(ErrorCode.INVALID_TXN_STATE)
         return None
 
@@ -149,15 +139,16 @@ class PartitionProducers:
             one.epoch, one.lowest_sequence = epoch, sequence
         return True
 
-    def note(self, producer_id: int, epoch: int, written: BatchMetadata, *, transactional: bool = False) -> None:
-        """Record an appended batch."""
-        producer = self.by_id.setdefault(producer_id, ProducerOnPartition(epoch))
-        producer.begin_epoch(epoch)
-        producer.batches.append(written)
-        producer.last_ms = written.max_timestamp
-        if transactional:
+    def note(self, header: BatchHeader, base_offset: int, max_timestamp: int) -> None:
+        """Record a batch that was appended at this offset, with this newest timestamp."""
+        producer_id = header.producer_id
+        producer = self.by_id.setdefault(producer_id, ProducerOnPartition(header.producer_epoch))
+        producer.begin_epoch(header.producer_epoch)
+        producer.batches.append(BatchMetadata(header.base_sequence, header.last_sequence, base_offset, max_timestamp))
+        producer.last_ms = max_timestamp
+        if header.is_transactional:
             self._verifications.pop(producer_id, None)
-            self.transactions.begin(producer_id, written.base_offset)
+            self.transactions.begin(producer_id, base_offset)
 
     def has_open(self, producer_id: int, epoch: int) -> bool:
         """True if a producer has an open transaction here, in this epoch."""
@@ -224,10 +215,7 @@ def recover(log: Log) -> PartitionProducers:
             if header.producer_id >= 0 and header.is_control:
                 recover_marker(producers, header, batch.data)
             elif header.producer_id >= 0:
-                sequences = header.base_sequence, header.last_sequence
-                written = BatchMetadata(*sequences, header.base_offset, header.max_timestamp)
-                transactional = header.is_transactional
-                producers.note(header.producer_id, header.producer_epoch, written, transactional=transactional)
+                producers.note(header, header.base_offset, header.max_timestamp)
     return producers
 
 

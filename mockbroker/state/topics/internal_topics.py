@@ -254,8 +254,7 @@ class InternalTopics:
         from mockbroker.state.coordinator_log import log_record, value_versions
         from mockbroker.state.logs.appending import write
         from mockbroker.state.logs.batch_checks import append_rules
-        from mockbroker.state.logs.producers import NO_EPOCH, BatchMetadata
-        from protocol.records import build_batch
+        from protocol.records import build_batch, iter_batches
 
         topic, wall_ms = partition.topic, self.cluster.clock.at(self.cluster.now_ms)
         versions, base_offset = value_versions(self.cluster), partition.log.end_offset
@@ -264,13 +263,12 @@ class InternalTopics:
             [log_record(one, wall_ms, versions) for one in records],
             base_offset=base_offset,
             producer_id=producer_id,
-            producer_epoch=epoch if is_transactional else NO_EPOCH,
+            producer_epoch=epoch,
             transactional=is_transactional,
         )
         write(partition, data, append_rules(topic), wall_ms, max_segment_bytes=MAX_SEGMENT_BYTES)
         if is_transactional:
-            batch = BatchMetadata(-1, -1, base_offset, wall_ms)
-            partition.producers.note(producer_id, epoch, batch, transactional=True)
+            partition.producers.note(next(iter_batches(data)), base_offset, wall_ms)
         self.cluster.replication.appended(partition, self.cluster.now_ms)
         followed = self._log_of(topic.name)
         if followed is not None:

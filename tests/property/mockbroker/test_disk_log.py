@@ -15,7 +15,7 @@ from mockbroker.data_directories.disk_log import DiskLog
 from mockbroker.data_directories.files import Files
 from mockbroker.data_directories.log_file import DamagedLogError, LogFile
 from mockbroker.state.logs.log import Log, StoredBatch
-from mockbroker.state.logs.producers import BatchMetadata, Marker, recover
+from mockbroker.state.logs.producers import Marker, recover
 from protocol.records import Record, build_batch, build_transaction_marker, iter_batches
 from protocol.records.appending import assign_offsets
 
@@ -79,8 +79,7 @@ class Pair:
         if producer_id:
             self.sequences[producer_id] = sequence + count
             for producers in (self.producers, self.disk_producers):
-                written = BatchMetadata(sequence, sequence + count - 1, base, timestamp)
-                producers.note(producer_id, 0, written, transactional=transactional)
+                producers.note(next(iter_batches(data)), base, timestamp)
 
     def write_marker(self, producer_id: int, committed: bool) -> None:
         marker = build_transaction_marker(

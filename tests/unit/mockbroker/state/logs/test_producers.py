@@ -5,21 +5,37 @@ import pytest
 from mockbroker.state.errors import ApiError
 from mockbroker.state.image import ImageWriter
 from mockbroker.state.logs.log import Log
-from mockbroker.state.logs.producers import BatchMetadata, Marker, PartitionProducers, Producers, recover
+from mockbroker.state.logs.producers import Marker, PartitionProducers, Producers, recover
 from protocol.error_codes import ErrorCode
-from protocol.records import Record, build_batch, build_transaction_marker
+from protocol.records import BatchHeader, Record, build_batch, build_transaction_marker
+from protocol.records.batches import TRANSACTIONAL_FLAG
 
 LAST_SEQUENCE = 2**31 - 1
 
 
+def header_of(
+    first: int, last: int, *, epoch: int = 0, producer_id: int = 7, transactional: bool = False
+) -> BatchHeader:
+    """The header of a batch with these sequence numbers."""
+    return BatchHeader(
+        0,
+        magic=2,
+        attributes=TRANSACTIONAL_FLAG if transactional else 0,
+        last_offset_delta=(last - first) % 2**31,
+        producer_id=producer_id,
+        producer_epoch=epoch,
+        base_sequence=first,
+    )
+
+
 def wrote(producers: PartitionProducers, first: int, last: int, offset: int, epoch: int = 0) -> None:
-    assert producers.check(7, epoch, first, last) is None
-    producers.note(7, epoch, BatchMetadata(first, last, offset, offset))
+    assert producers.check(header_of(first, last, epoch=epoch)) is None
+    producers.note(header_of(first, last, epoch=epoch), offset, offset)
 
 
 def refused(producers: PartitionProducers, epoch: int, first: int, last: int) -> int:
     with pytest.raises(ApiError) as caught:
-        producers.check(7, epoch, first, last)
+        producers.check(header_of(first, last, epoch=epoch))
     return caught.value.code
 
 
@@ -34,33 +50,33 @@ def producers() -> PartitionProducers:
 
 def test_each_of_the_last_five_batches_is_recognised_with_its_offset(producers):
     for batch in range(1, 6):
-        assert producers.check(7, 0, batch * 10, batch * 10 + 9).base_offset == batch * 10
+        assert producers.check(header_of(batch * 10, batch * 10 + 9)).base_offset == batch * 10
 
 
 def test_an_older_repetition_and_a_gap_are_out_of_order(producers):
     assert refused(producers, 0, 0, 9) == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
     assert refused(producers, 0, 61, 61) == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
-    assert producers.check(7, 0, 60, 60) is None
+    assert producers.check(header_of(60, 60)) is None
 
 
 def test_an_overtaken_epoch_is_refused_and_a_new_one_starts_at_zero(producers):
     wrote(producers, 0, 4, 60, epoch=1)
     assert refused(producers, 0, 60, 60) == ErrorCode.INVALID_PRODUCER_EPOCH
     assert refused(producers, 2, 5, 5) == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
-    assert producers.check(7, 2, 0, 0) is None
+    assert producers.check(header_of(0, 0, epoch=2)) is None
 
 
 def test_sequences_start_again_after_the_largest():
     producers = PartitionProducers()
     wrote(producers, LAST_SEQUENCE - 1, LAST_SEQUENCE, 0)
-    assert producers.check(7, 0, 0, 3) is None
+    assert producers.check(header_of(0, 3)) is None
     assert refused(producers, 0, 1, 3) == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
 
 
 def test_a_batch_may_run_over_the_largest_sequence():
     producers = PartitionProducers()
     wrote(producers, LAST_SEQUENCE, 1, 0)
-    assert producers.check(7, 0, 2, 2) is None
+    assert producers.check(header_of(2, 2)) is None
 
 
 def test_each_broker_gives_out_ids_of_its_own_block_and_a_new_block_when_it_stops():
@@ -79,8 +95,9 @@ def test_a_block_that_is_used_up_is_followed_by_one_that_nobody_has():
 
 def write(producers: PartitionProducers, first: int, offset: int, *, epoch: int = 0, producer_id: int = 7) -> None:
     """One record of a transaction."""
-    assert producers.check(producer_id, epoch, first, first, transactional=True) is None
-    producers.note(producer_id, epoch, BatchMetadata(first, first, offset, 0), transactional=True)
+    header = header_of(first, first, epoch=epoch, producer_id=producer_id, transactional=True)
+    assert producers.check(header) is None
+    producers.note(header, offset, 0)
 
 
 def end(producers: PartitionProducers, offset: int, *, epoch: int, committed: bool = True, version: int = 2) -> None:
@@ -94,7 +111,7 @@ def test_a_batch_outside_the_transaction_that_its_producer_has_open_is_refused()
     write(producers, 0, 0)
     assert refused(producers, 0, 1, 1) == ErrorCode.INVALID_TXN_STATE
     end(producers, 1, epoch=0, version=0)
-    assert producers.check(7, 0, 1, 1) is None
+    assert producers.check(header_of(1, 1)) is None
 
 
 def test_after_a_marker_of_the_same_epoch_sequences_go_on_and_after_one_of_the_next_they_begin_anew():
@@ -111,7 +128,7 @@ def test_a_producer_of_version_2_that_nobody_knows_starts_with_zero():
     producers = PartitionProducers()
     producers.begin_verification(7, 0, 3, starts_at_zero=True)
     with pytest.raises(ApiError) as caught:
-        producers.check(7, 0, 3, 3, transactional=True)
+        producers.check(header_of(3, 3, epoch=0, transactional=True))
     assert caught.value.code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
 
 
