@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from mockbroker.session import Session
     from mockbroker.state.brokers.broker import Broker
     from mockbroker.state.cluster import Cluster
-    from mockbroker.state.metadata.view import KnownPartition, MetadataView
+    from mockbroker.state.metadata import KnownPartition, MetadataView
     from mockbroker.state.sessions.fetch_sessions import FetchPartition
     from mockbroker.state.topics.topic import Partition
 

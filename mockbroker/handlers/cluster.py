@@ -15,7 +15,7 @@ from mockbroker.call import Call
 from mockbroker.handlers.controlled import check_controller
 from mockbroker.handlers.metadata import ALL_CLUSTER_OPERATIONS, NOT_REQUESTED
 from mockbroker.state.features import FeatureUpdate, update_features
-from mockbroker.state.metadata.view import KnownBroker
+from mockbroker.state.metadata import KnownBroker
 from protocol.apis.cluster import (
     DescribeClusterRequest,
     DescribeClusterResponse,

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from mockbroker.call import Call, Wait
 from mockbroker.state.errors import ApiError
-from mockbroker.state.metadata.view import MetadataView
+from mockbroker.state.metadata import MetadataView
 from mockbroker.state.replicas.network import CONTROLLER
 from protocol.error_codes import ErrorCode
 

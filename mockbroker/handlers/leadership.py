@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from kafka_rack.diskless import DisklessBrokers, DisklessClient, DisklessPartition, ShownPartition
 from mockbroker.call import Call, InjectedFaults, Wait
 from mockbroker.state.errors import ApiError
-from mockbroker.state.metadata.view import KnownTopic
+from mockbroker.state.metadata import KnownTopic
 from mockbroker.state.topics.topic import NO_LEADER, Partition
 from protocol.error_codes import ErrorCode
 

@@ -23,7 +23,7 @@ from mockbroker.call import Call
 from mockbroker.handlers.controlled import check_controller
 from mockbroker.handlers.leadership import client_of, shown_to, take_turn
 from mockbroker.state.errors import ApiError
-from mockbroker.state.metadata.view import KnownBroker, KnownPartition, KnownTopic
+from mockbroker.state.metadata import KnownBroker, KnownPartition, KnownTopic
 from mockbroker.state.security.access import may_see_of
 from mockbroker.state.topics.topic import INTERNAL_TOPICS, NO_LEADER, check_topic_name
 from mockbroker.subjects import Subjects, named

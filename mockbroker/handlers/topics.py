@@ -18,7 +18,7 @@ from mockbroker.call import Call, Wait
 from mockbroker.handlers.controlled import check_controller, check_deadline, when_known
 from mockbroker.handlers.error_responses import error_response, reported
 from mockbroker.state.errors import ApiError
-from mockbroker.state.metadata.view import MetadataView
+from mockbroker.state.metadata import MetadataView
 from mockbroker.state.topics.placing import MISSING_RACKS
 from protocol import ZERO_UUID
 from protocol.apis.topics import (

@@ -17,8 +17,7 @@ from mockbroker.handlers.error_responses import answer_parts
 from mockbroker.handlers.find_coordinator import check_coordinator, coordinates
 from mockbroker.handlers.leadership import find_partition, served_by
 from mockbroker.state.errors import ApiError
-from mockbroker.state.logs.log_transactions import NO_OFFSET
-from mockbroker.state.logs.producers import PartitionProducers
+from mockbroker.state.logs.producers import NO_OFFSET, PartitionProducers
 from mockbroker.state.patterns import PatternError, compiled
 from mockbroker.state.security.access import access_of
 from mockbroker.state.security.operations import Operation, ResourceType

@@ -26,7 +26,7 @@ from mockbroker.state.image import Image, ImageWriter
 from mockbroker.state.logs.cleanup import LogCleanup
 from mockbroker.state.logs.producers import Producers
 from mockbroker.state.logs.store import LogStore
-from mockbroker.state.metadata.kraft import CurrentView, KRaftMode
+from mockbroker.state.metadata import CurrentView, KRaftMode
 from mockbroker.state.quotas.usage import Usages
 from mockbroker.state.replicas.network import Reachability
 from mockbroker.state.replicas.replication import Replication
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from kafka_rack.selection import ReplicaSelector
     from mockbroker.groups.coordinator import Groups
     from mockbroker.state.image import RecordLog
-    from mockbroker.state.metadata.view import MetadataSupport
+    from mockbroker.state.metadata import MetadataSupport
     from mockbroker.state.replicas.network import LinkConditions
     from mockbroker.state.restart import ClusterSnapshot
     from mockbroker.state.transactions.coordinator import Transactions

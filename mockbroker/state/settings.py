@@ -20,7 +20,7 @@ from mockbroker.state.configs.definitions import (
     kafka_configs,
     names,
 )
-from mockbroker.state.configs.values import ConfigType, parse
+from mockbroker.state.configs.values import ConfigType, in_bounds, parse
 
 ASSIGNORS = "group.consumer.assignors"
 RECORDS_LIMIT = "records.max.bytes"
@@ -182,8 +182,6 @@ def parsed(name: str, value: Any) -> Any:
         return value if type_ is None else parse(name, value, type_)
     value = found.parse(value, in_range=False)
     if value != found.default and found.validator is not None and found.validator["is"] == "Range":
-        from mockbroker.state.configs.validators import in_bounds
-
         in_bounds(name, value, found.validator | {"min": min(1, found.validator["min"])})
     return value
 

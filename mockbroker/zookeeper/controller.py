@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 from kafka_rack.broker_registration import SECURITY_PROTOCOL, read_broker, write_broker
 from kafka_rack.errors import KafkaRackError, UnreadableRegistrationError
 from mockbroker.state.brokers.broker import Broker
-from mockbroker.state.metadata.view import (
+from mockbroker.state.metadata import (
     DELETED,
     NO_CONTROLLER,
     Address,

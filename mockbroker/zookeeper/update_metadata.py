@@ -16,7 +16,7 @@ import msgspec
 from kafka_rack.broker_registration import SECURITY_PROTOCOL
 from mockbroker.api import Needs, handles
 from mockbroker.call import Call
-from mockbroker.state.metadata.view import Address, CachedBroker, PartitionState, TopicPartitionState
+from mockbroker.state.metadata import Address, CachedBroker, PartitionState, TopicPartitionState
 from protocol.apis.controller import UpdateMetadataPartitionState, UpdateMetadataRequest, UpdateMetadataResponse
 from protocol.error_codes import ErrorCode
 

@@ -20,7 +20,7 @@ from mockbroker.share_groups.state.acknowledging import release, release_expired
 from mockbroker.share_groups.state.coordinator import ShareCoordinator
 from mockbroker.share_groups.state.partition import SharePartition
 from mockbroker.share_groups.state.sessions import SessionKey, ShareSession, ShareSessions
-from mockbroker.state.configs.validators import DURATION
+from mockbroker.state.configs.values import DURATION
 from mockbroker.state.errors import ApiError
 from mockbroker.state.timers import Timers
 from protocol.embedded.share_state_log import ShareUpdateValue, StateBatch

@@ -33,6 +33,6 @@ A config with an effect here is listed in ``effects.WITH_EFFECT``; users see all
 setting that ``cluster.settings`` must know at start-up, without Kafka's definitions, is in
 ``mockbroker.state.settings.DEFAULTS``.
 
-Modules: definitions.py (Kafka's definitions, from data), values.py (types), validators.py, effective.py (effective
+Modules: definitions.py (Kafka's definitions, from data), values.py (types and validators), effective.py (effective
 values), effects.py (configs that have an effect here).
 """

@@ -20,7 +20,7 @@ from typing import Any
 import msgspec
 
 from kafka_rack.diskless import PROFILE_SETTINGS, PROFILES
-from mockbroker.state.configs.values import ConfigType, parse
+from mockbroker.state.configs.values import ConfigType, check, parse
 
 TOPIC, BROKER, GROUP, CLIENT_METRICS = "topic", "broker", "group", "client_metrics"
 OUR_NUMBERS = {
@@ -91,8 +91,6 @@ class ConfigDefinition:
         if self.validator is not None:
             if distinct and value and self.validator["is"] == "ValidList":
                 value = tuple(dict.fromkeys(value))
-            from mockbroker.state.configs.validators import check
-
             check(self.name, value, self.validator, in_range=in_range)
         return value
 

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from mockbroker.state.logs.batch_checks import batch_like, encoded
 from mockbroker.state.logs.log import BASE_OFFSET, NO_TIMESTAMP, LogSegment, StoredBatch
-from mockbroker.state.logs.log_transactions import AbortedTransaction
+from mockbroker.state.logs.producers import AbortedTransaction
 from protocol.records import BatchHeader, ControlType, Record, control_type, iter_batches, iter_records
 from protocol.records.batches import (
     BATCH_HEADER_SIZE,

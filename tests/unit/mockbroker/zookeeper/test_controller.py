@@ -9,7 +9,7 @@ import pytest
 from mockbroker.core.simulation import Simulation
 from mockbroker.state.brokers.broker import Broker, Listener
 from mockbroker.state.cluster import Cluster
-from mockbroker.state.metadata.view import DELETED
+from mockbroker.state.metadata import DELETED
 from mockbroker.zookeeper.controller import ZooKeeperMode
 from mockbroker.zookeeper.update_metadata import MetadataUpdate
 from protocol.apis.metadata import MetadataRequest

@@ -15,7 +15,7 @@ import protocol
 from mockbroker.core.simulation import Simulation
 from mockbroker.state.brokers.broker import Broker, Listener
 from mockbroker.state.cluster import Cluster
-from mockbroker.state.metadata.view import DELETED
+from mockbroker.state.metadata import DELETED
 from mockbroker.zookeeper.update_metadata import MetadataUpdate, live_broker, read_partition_states
 from protocol.apis.controller import UpdateMetadataRequest
 from protocol.apis.metadata import MetadataRequest

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from mockbroker.state.logs.log_transactions import AbortedTransaction, LogTransactions
+from mockbroker.state.logs.producers import AbortedTransaction, LogTransactions
 
 
 def test_the_oldest_open_transaction_bounds_what_is_stable():

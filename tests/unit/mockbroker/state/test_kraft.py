@@ -6,7 +6,7 @@ import pytest
 
 from mockbroker.state.brokers.broker import Broker
 from mockbroker.state.cluster import Cluster
-from mockbroker.state.metadata.kraft import KRaftMode
+from mockbroker.state.metadata import KRaftMode
 from mockbroker.state.replicas.network import CONTROLLER
 
 

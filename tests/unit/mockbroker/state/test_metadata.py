@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mockbroker.state.metadata.view import (
+from mockbroker.state.metadata import (
     DELETED,
     NO_TOPIC_ID,
     Address,
@@ -39,7 +39,7 @@ def test_a_topic_goes_with_the_last_of_its_partitions():
     cache = cache_of(*(TopicPartitionState("orders", ORDERS, state(1, index)) for index in (0, 1)))
     cache.update(1, 1, [], [TopicPartitionState("orders", ORDERS, state(DELETED))])
     assert cache.topic_names() == ["orders"]
-    cache.update(1, 1, [], [TopicPartitionState("orders", ORDERS, state(DELETED))])
+    cache.update(1, 1, [], [TopicPartitionState("orders", ORDERS, state(DELETED, 1))])
     assert (cache.topic_names(), cache.topic_of_id(ORDERS)) == ([], None)
 
 
