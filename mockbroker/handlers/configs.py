@@ -26,13 +26,13 @@ from mockbroker.state.configs.alterations import (
     ConfigOperation,
     check_broker_id,
 )
-from mockbroker.state.configs.described import (
+from mockbroker.state.configs.effective import (
+    ConfigSource,
     DescribedConfig,
     broker_configs,
     resource_configs,
     shared_configs,
 )
-from mockbroker.state.configs.effective import ConfigSource
 from mockbroker.state.configs.values import ConfigType
 from mockbroker.state.errors import ApiError
 from mockbroker.state.image import (

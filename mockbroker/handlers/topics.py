@@ -120,7 +120,7 @@ def create(
     entry.topic_id, entry.num_partitions = topic.id, len(topic.partitions)
     entry.replication_factor = topic.replication_factor or 1
     if call.version >= DETAILS_VERSION:
-        from mockbroker.state.configs.described import effective_topic_configs
+        from mockbroker.state.configs.effective import effective_topic_configs
 
         entry.configs = [
             CreateTopicsResponse.Topic.Config(

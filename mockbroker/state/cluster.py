@@ -17,9 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 from kafka_rack.diskless import DisklessProfile, find_profile
 from mockbroker.parts import load, merged, provided
-from mockbroker.state.brokers.broker import Broker
+from mockbroker.state.brokers.broker import Broker, Liveness
 from mockbroker.state.brokers.cluster_control import ClusterControl
-from mockbroker.state.brokers.liveness import Liveness
 from mockbroker.state.configs.effective import ClusterConfigs
 from mockbroker.state.errors import ApiError
 from mockbroker.state.image import Image, ImageWriter

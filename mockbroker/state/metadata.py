@@ -15,8 +15,7 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
 
-from mockbroker.state.brokers.broker import Broker
-from mockbroker.state.brokers.liveness import Liveness
+from mockbroker.state.brokers.broker import Broker, Liveness
 from mockbroker.state.image import LISTS, NUMBERS, PartitionRegistration
 from mockbroker.state.logs.log import Log
 from mockbroker.state.releases import kraft_line, versions_of_release

@@ -7,7 +7,7 @@ from unittest import mock
 
 from mockbroker.core.simulation import Simulation
 from mockbroker.state.cluster import Cluster
-from mockbroker.state.logs.record_memory import MIN_SEGMENT_BYTES
+from mockbroker.state.logs.cleanup import MIN_SEGMENT_BYTES
 from protocol.error_codes import ErrorCode
 from tests.unit.mockbroker.handlers.records import batch, fetch, produce
 
