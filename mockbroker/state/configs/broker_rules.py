@@ -207,7 +207,7 @@ def check_retention(change: BrokerConfigChange) -> None:
 
 def retention(change: BrokerConfigChange) -> int:
     """The new retention time of topics in ms."""
-    for name, factor in definition(TOPIC, "retention.ms").synonyms:
+    for name, factor in definition(TOPIC, "retention.ms").synonyms.items():
         if name in change.wanted:
             value = int(change.after(name))
             return value * factor if value >= 0 else FOR_EVER

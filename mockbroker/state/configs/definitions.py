@@ -63,7 +63,7 @@ class ConfigDefinition:
     validator: dict[str, Any] | None
     is_internal: bool
     update_mode: str
-    synonyms: tuple[tuple[str, int], ...]
+    synonyms: dict[str, int]
 
     @property
     def is_sensitive(self) -> bool:
@@ -108,9 +108,9 @@ def find_definition(kind: str, name: str) -> ConfigDefinition | None:
     """The definition of a config, None if Kafka does not have it.
 
     >>> definition("topic", "retention.ms").synonyms
-    (('log.retention.ms', 1), ('log.retention.minutes', 60000), ('log.retention.hours', 3600000))
+    {'log.retention.ms': 1, 'log.retention.minutes': 60000, 'log.retention.hours': 3600000}
     >>> definition("broker", "log.roll.hours").synonyms
-    (('log.roll.ms', 1), ('log.roll.hours', 1))
+    {'log.roll.ms': 1, 'log.roll.hours': 1}
     """
     ours = OURS.get(kind, {}).get(name)
     fields = [*ours, "LOW", "internal"] if ours else kafka_configs()[kind].get(name)
@@ -124,9 +124,7 @@ def find_definition(kind: str, name: str) -> ConfigDefinition | None:
     value = None if isinstance(default, dict) else parse(name, default, config_type)  # a dict: no default
     itself = [(name, 1)] if kind == BROKER or ours else []
     synonyms = kafka_configs().get(f"{kind}_synonyms", {}).get(name, itself)
-    return ConfigDefinition(
-        kind, name, config_type, value, validator, bool(internal), mode, tuple(map(tuple, synonyms))
-    )
+    return ConfigDefinition(kind, name, config_type, value, validator, bool(internal), mode, dict(synonyms))
 
 
 @cache

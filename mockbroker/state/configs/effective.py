@@ -6,7 +6,7 @@ Kafka 4.4.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cache, partial
@@ -185,7 +185,7 @@ class ClusterConfigs:
             found.setdefault("controller.listener.names", "CONTROLLER")
         return found
 
-    def layers(self, names: Sequence[str], broker_id: int | None) -> Iterator[Layer]:
+    def layers(self, names: Iterable[str], broker_id: int | None) -> Iterator[Layer]:
         """The values of a broker config that are set under any of its names, highest precedence first."""
         of_broker = {} if broker_id is None else self.own(BROKER, str(broker_id))
         for source, found in (
@@ -241,18 +241,18 @@ class ClusterConfigs:
 
     def _default(self, kind: str, name: str, broker_id: int | None = None) -> Any:
         found = definition(kind, name)
-        factors = dict(found.synonyms)
         values = [
             (one, definition(BROKER, one).parse(text, in_range=False))
-            for one, text, _ in self.layers(list(factors), broker_id)
+            for one, text, _ in self.layers(found.synonyms, broker_id)
         ]
         if found.default is None:
-            values += [(one, definition(BROKER, one).default) for one in factors]
+            values += [(one, definition(BROKER, one).default) for one in found.synonyms]
         for synonym, value in values:
             if value is not None:
                 if isinstance(value, tuple) and found.type is not ConfigType.LIST:
                     return value[0]
-                return value if factors[synonym] == 1 else max(-1, value * factors[synonym])
+                factor = found.synonyms[synonym]
+                return value if factor == 1 else max(-1, value * factor)
         return found.default
 
     def _broker(self, broker_id: int | None, name: str) -> Any:
@@ -307,7 +307,7 @@ def resource_configs(configs: ClusterConfigs, broker: Broker, kind: str, resourc
             continue
         synonyms: list[Layer] = [(name, text_of(value), SOURCES[kind])] if is_set else []
         if found.synonyms:
-            nearest = found.synonyms[0][0]
+            nearest = next(iter(found.synonyms))
             synonyms += of_broker(configs, broker, nearest, synonyms_of(nearest))
         elif kind == GROUP and found.default is not None:
             synonyms.append((name, text_of(found.default), ConfigSource.DEFAULT))
@@ -343,8 +343,7 @@ def effective_topic_configs(configs: ClusterConfigs, own: Mapping[str, Any]) -> 
         found = definition(TOPIC, name)
         if found.is_internal and name not in own:
             continue
-        synonyms = [synonym for synonym, _ in found.synonyms]
-        layers = [(name, None, ConfigSource.TOPIC)] if name in own else list(configs.layers(synonyms, None))
+        layers = [(name, None, ConfigSource.TOPIC)] if name in own else list(configs.layers(found.synonyms, None))
         value = text_of(own[name] if name in own else configs.default(TOPIC, name))
         yield DescribedConfig(name, value, source_of(layers), [], found)
 
@@ -383,7 +382,7 @@ def synonyms_of(name: str) -> tuple[str, ...]:
     """The synonyms of a broker config; for a listener's config, the listener's name first."""
     base = without_listener(name, of_mechanism=False)
     found = find_definition(BROKER, name)
-    return (name, base) if base != name else tuple(one for one, _ in found.synonyms) if found else (name,)
+    return (name, base) if base != name else tuple(found.synonyms) if found else (name,)
 
 
 def source_of(synonyms: Sequence[Layer]) -> ConfigSource:

@@ -136,7 +136,7 @@ def with_effect(kind: str) -> frozenset[str]:
     """The names of a kind's configs that have an effect; for brokers also the defaults of topic configs."""
     if kind != BROKER:
         return {TOPIC: TOPICS, GROUP: GROUPS, CLIENT_METRICS: frozenset()}[kind]
-    of_topics = {synonym for name in TOPICS for synonym, _ in definition(TOPIC, name).synonyms}
+    of_topics = {synonym for name in TOPICS for synonym in definition(TOPIC, name).synonyms}
     return frozenset(DEFAULTS) | of_topics | BROKERS | OF_TLS
 
 
