@@ -134,20 +134,13 @@ class KafkaSettings(dict[str, Any]):
         return own
 
     def __missing__(self, name: str) -> Any:
-        return definition("broker", name).default
+        return definition(BROKER, name).default
 
     def __contains__(self, name: object) -> bool:
-        try:
-            self[str(name)]
-        except KeyError:
-            return False
-        return True
+        return super().__contains__(name) or find_definition(BROKER, str(name)) is not None
 
     def get(self, name: str, default: Any = None) -> Any:
-        try:
-            return self[name]
-        except KeyError:
-            return default
+        return self[name] if name in self else default  # noqa: SIM401 - this is ``get``
 
     def __iter__(self) -> Iterator[str]:
         return iter(sorted(super().__iter__()))
