@@ -18,8 +18,8 @@ from mockbroker.call import Call
 from mockbroker.handlers.leadership import find_partition, served_by
 from mockbroker.state.errors import ApiError
 from mockbroker.state.image import TopicPartition
+from mockbroker.state.logs.batch_checks import RefusedAppendError
 from mockbroker.state.logs.producers import PartitionProducers
-from mockbroker.state.logs.refusals import RefusedAppendError
 from mockbroker.state.topics.coordinator_keys import TRANSACTIONS_TOPIC
 from mockbroker.state.topics.topic import Partition
 from mockbroker.state.transactions.coordinator import BUMP
