@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mockbroker.core.simulation import Simulation
 from mockbroker.state.cluster import Cluster
+from mockbroker.state.logs.producers import Marker
 from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC
 from protocol.apis.fetch import FetchRequest
 from protocol.apis.list_offsets import ListOffsetsRequest
@@ -23,7 +24,7 @@ def end_transaction(cluster: Cluster, producer_id: int, *, committed: bool) -> N
     """Apply the marker that ends a producer's transaction in all partitions of groups."""
     topic = cluster.topics.get(OFFSETS_TOPIC)
     for partition in topic.partitions if topic is not None else ():
-        cluster.internal_topics.end_transaction(partition, producer_id, 0, committed=committed)
+        cluster.internal_topics.end_transaction(partition, Marker(committed, producer_id, 0, coordinator_epoch=0))
 
 
 def records_of(sim: Simulation, topic: str, key: str, *, committed_only: bool = False) -> list[Record]:

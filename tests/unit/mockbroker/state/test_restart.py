@@ -283,5 +283,5 @@ def test_a_deleted_group_stays_deleted(runs):
 def test_a_dry_run_leaves_no_trace(runs):
     before = list(runs.records), runs.cluster.image.copy()
     topic = runs.cluster.replication_control.create("events", 4, 2, configs={"retention.ms": "5"}, validate_only=True)
-    assert (len(topic.partitions), topic.replication_factor, topic.config("retention.ms")) == (4, 2, 5)
+    assert (len(topic.partitions), topic.replication_factor) == (4, 2)
     assert (runs.records, runs.cluster.image) == before
