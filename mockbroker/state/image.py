@@ -178,9 +178,9 @@ def feature_records(levels: Mapping[str, int]) -> list[FeatureLevelRecord]:
 
 
 def partition_record(topic_id: bytes, index: int, partition: PartitionRegistration) -> PartitionRecord:
-    lists = {name: list(values) for name in LISTS if (values := getattr(partition, name))}
-    values: dict[str, Any] = {**lists, **{name: getattr(partition, name) for name in NUMBERS}}
-    return PartitionRecord(partition_id=index, topic_id=topic_id, **values)
+    lists: dict[str, Any] = {name: list(values) for name in LISTS if (values := getattr(partition, name))}
+    numbers = {name: getattr(partition, name) for name in NUMBERS}
+    return PartitionRecord(partition_id=index, topic_id=topic_id, **lists, **numbers)
 
 
 def set_feature(image: Image, record: FeatureLevelRecord) -> None:
@@ -218,8 +218,8 @@ def remove_topic(image: Image, record: RemoveTopicRecord) -> None:
 def add_partition(image: Image, record: PartitionRecord) -> None:
     partitions = image.topics[record.topic_id].partitions
     assert record.partition_id == len(partitions), (record.partition_id, len(partitions))
-    values: dict[str, Any] = {name: tuple(getattr(record, name) or ()) for name in LISTS}
-    partitions.append(PartitionRegistration(**values, **{name: getattr(record, name) for name in NUMBERS}))
+    lists: dict[str, Any] = {name: tuple(getattr(record, name) or ()) for name in LISTS}
+    partitions.append(PartitionRegistration(**lists, **{name: getattr(record, name) for name in NUMBERS}))
 
 
 def change_partition(image: Image, record: PartitionChangeRecord) -> None:
