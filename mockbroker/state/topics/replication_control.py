@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from mockbroker.state.brokers.log_dirs import is_cordoned, record_directories
 from mockbroker.state.configs.values import text_of
 from mockbroker.state.errors import ApiError, invalid_request
-from mockbroker.state.image import TOPIC_RESOURCE, Image, ImageWriter, PartitionRegistration, partition_record
+from mockbroker.state.image import TOPIC_RESOURCE, PartitionRegistration, TopicImage, partition_record
 from mockbroker.state.replicas.overrides import override
 from mockbroker.state.topics import placing
 from mockbroker.state.topics.election import ReplicaAssignment
@@ -27,7 +27,7 @@ from mockbroker.state.topics.topic import (
     random_uuid,
 )
 from protocol.embedded.metadata_settings import ConfigRecord
-from protocol.embedded.metadata_topics import PartitionRecord, RemoveTopicRecord, TopicRecord
+from protocol.embedded.metadata_topics import RemoveTopicRecord, TopicRecord
 from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
@@ -134,12 +134,10 @@ class ReplicationControl:
             rows = [()] * len(rows)
         while (topic_id := random_uuid(self.cluster.rng)) in self.cluster.image.topics:
             pass
-        records = topic_records(name, topic_id, configs or {}, rows, self.cluster.liveness.online_ids)
+        registrations = [registration(row, self.cluster.liveness.online_ids) for row in rows]
         if validate_only:
-            scratch = ImageWriter()
-            scratch.commit(records)
-            return self._topic(scratch.image, topic_id)
-        self.cluster.writer.commit(records)
+            return self._topic(TopicImage(name, topic_id, registrations))
+        self.cluster.writer.commit(topic_records(name, topic_id, configs or {}, registrations))
         topic = self.run(topic_id)
         record_directories(self.cluster, topic.partitions)
         self.cluster.replication.refresh(topic.partitions, self.cluster.now_ms)
@@ -176,10 +174,10 @@ class ReplicationControl:
             return
         if topic.diskless:
             rows = [()] * more
+        first, online = len(topic.partitions), self.cluster.liveness.online_ids
         self.cluster.writer.commit(
-            partition_records(topic.id, len(topic.partitions), rows, self.cluster.liveness.online_ids)
+            partition_record(topic.id, index, registration(row, online)) for index, row in enumerate(rows, first)
         )
-        first = len(topic.partitions)
         topic.add_partitions()
         record_directories(self.cluster, topic.partitions[first:])
         self.cluster.replication.refresh(topic.partitions[first:], self.cluster.now_ms)
@@ -309,7 +307,7 @@ class ReplicationControl:
 
     def run(self, topic_id: bytes) -> Topic:
         """Load a topic from the image."""
-        topic = self._topic(self.cluster.image, topic_id)
+        topic = self._topic(self.cluster.image.topics[topic_id])
         self.cluster.topics[topic.name] = self.cluster.topic_by_id[topic_id] = topic
         if "." in topic.name or "_" in topic.name:
             self._colliding.setdefault(name_in_metrics(topic.name), set()).add(topic.name)
@@ -317,8 +315,8 @@ class ReplicationControl:
 
     # internals
 
-    def _topic(self, image: Image, topic_id: bytes) -> Topic:
-        return Topic(image.topics[topic_id], self.cluster.configs, self.cluster.log_store)
+    def _topic(self, image: TopicImage) -> Topic:
+        return Topic(image, self.cluster.configs, self.cluster.log_store)
 
     def check_rows(self, rows: Sequence[tuple[int, ...]], like: Sequence[tuple[int, ...]] = ()) -> None:
         """Check replicas with ``placing.check_assignment``, and that no broker is cordoned (KIP-1066).
@@ -363,25 +361,18 @@ class ReplicationControl:
         self.leaders.elect([partition.topic])
 
 
+def registration(replicas: tuple[int, ...], online: Container[int]) -> PartitionRegistration:
+    """A new partition; its ISR has the online replicas, or all if none is online."""
+    isr = tuple([replica for replica in replicas if replica in online])
+    return PartitionRegistration(replicas, isr or replicas, isr[0] if isr else NO_LEADER, 0, 0)
+
+
 def topic_records(
-    name: str,
-    topic_id: bytes,
-    configs: Mapping[str, Any],
-    rows: Sequence[tuple[int, ...]],
-    online: Container[int],
+    name: str, topic_id: bytes, configs: Mapping[str, Any], partitions: Sequence[PartitionRegistration]
 ) -> Iterator[object]:
-    """The records of a new topic, its configs, and one partition per row of replicas."""
+    """The records of a new topic, its configs, and its partitions."""
     yield TopicRecord(name=name, topic_id=topic_id)
     for key, value in configs.items():
         yield ConfigRecord(resource_type=TOPIC_RESOURCE, resource_name=name, name=key, value=text_of(value))
-    yield from partition_records(topic_id, 0, rows, online)
-
-
-def partition_records(
-    topic_id: bytes, first: int, rows: Sequence[tuple[int, ...]], online: Container[int]
-) -> Iterator[PartitionRecord]:
-    """New partitions from number ``first`` on; the ISR has the online replicas, or all if none is online."""
-    for index, replicas in enumerate(rows, first):
-        isr = [replica for replica in replicas if replica in online]
-        leader = isr[0] if isr else NO_LEADER
-        yield partition_record(topic_id, index, PartitionRegistration(replicas, tuple(isr) or replicas, leader, 0, 0))
+    for index, partition in enumerate(partitions):
+        yield partition_record(topic_id, index, partition)
