@@ -32,7 +32,6 @@ from mockbroker.state.settings import DEFAULTS, DIFFERENT_DEFAULTS
 if TYPE_CHECKING:
     from mockbroker.state.brokers.broker import Broker
     from mockbroker.state.cluster import Cluster
-    from mockbroker.state.topics.topic import Topic
 
 RESOURCE_TYPES = {
     TOPIC: TOPIC_RESOURCE,
@@ -210,34 +209,16 @@ class ClusterConfigs:
             ConfigRecord(resource_type=resource_type, resource_name=resource, name=name, value=value)
             for name, value in values.items()
         )
-        names = frozenset(values)
-        self._changed(kind, resource, names)
+        if kind == BROKER:
+            for cached in (self.default, self.broker, self.listener):
+                cached.cache_clear()
+        for topic in self.cluster.topics.values():
+            if kind == BROKER or (kind == TOPIC and topic.name == resource):
+                topic.configs_changed()
         for listener in self.listeners:
-            listener(kind, resource, names)
+            listener(kind, resource, frozenset(values))
 
     # internals
-
-    def _changed(self, kind: str, resource: str, names: frozenset[str]) -> None:
-        topics = self.cluster.topics
-        if kind == TOPIC and resource in topics:
-            topics[resource].configs_changed()
-            self._apply([topics[resource]], names)
-        elif kind == BROKER:
-            for values in (self.default, self.broker, self.listener):
-                values.cache_clear()
-            for topic in topics.values():
-                topic.configs_changed()
-            self._apply(list(topics.values()), names)
-
-    def _apply(self, topics: list[Topic], names: frozenset[str]) -> None:
-        """Apply changed configs about leaders and commits to partitions."""
-        cluster = self.cluster
-        if UNCLEAN in names:
-            cluster.replication_control.leaders.elect(topics)
-        if MIN_INSYNC_REPLICAS in names:
-            partitions = [one for topic in topics if not topic.diskless for one in topic.partitions]
-            cluster.replication.refresh(partitions, cluster.now_ms)
-            cluster.woken.extend(partitions)
 
     def _default(self, kind: str, name: str, broker_id: int | None = None) -> Any:
         found = definition(kind, name)

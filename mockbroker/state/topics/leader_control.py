@@ -157,20 +157,22 @@ class LeaderControl:
         cluster.replication.isr_changed(partition, cluster.now_ms)
 
     def configs_changed(self, kind: str, resource: str, names: frozenset[str]) -> None:
-        """Clear the eligible leaders of partitions whose ``min.insync.replicas`` has changed.
+        """Apply changed configs: elect leaders, and clear eligible ones of a changed ``min.insync.replicas``.
 
         Source: ConfigurationControlManager.incrementalAlterConfigResource, Apache Kafka 4.4.
         """
-        if kind not in (TOPIC, BROKER) or MIN_INSYNC_REPLICAS not in names:
+        if kind not in (TOPIC, BROKER) or names.isdisjoint((UNCLEAN, MIN_INSYNC_REPLICAS)):
             return
-        name = resource if kind == TOPIC else ""
-        if any(
-            partition.eligible_leader_replicas or partition.last_known_elr
-            for topic in self.cluster.topics.values()
-            if name in ("", topic.name)
-            for partition in topic.partitions
-        ):
-            self.cluster.writer.commit([ClearElrRecord(topic_name=name)])
+        cluster, name = self.cluster, resource if kind == TOPIC else ""
+        topics = [topic for topic in cluster.topics.values() if name in ("", topic.name)]
+        if UNCLEAN in names:
+            self.elect(topics)
+        if MIN_INSYNC_REPLICAS in names:
+            partitions = [partition for topic in topics if not topic.diskless for partition in topic.partitions]
+            cluster.replication.refresh(partitions, cluster.now_ms)
+            cluster.woken.extend(partitions)
+            if any(one.eligible_leader_replicas or one.last_known_elr for one in partitions):
+                cluster.writer.commit([ClearElrRecord(topic_name=name)])
 
     # internals
 
