@@ -56,42 +56,25 @@ def parse(name: str, given: Any, type_: ConfigType) -> Any:
     """
     if given is None:
         return None
-    text = given.strip(BLANKS) if isinstance(given, str) else given
+    text = (text_of(given) or "").strip(BLANKS)
     if type_ is ConfigType.BOOLEAN:
-        if isinstance(text, str) and text.lower() in ("true", "false"):
-            return text.lower() == "true"
-        if not isinstance(text, bool):
+        if text.lower() not in ("true", "false"):
             raise InvalidValueError(f"{name}: expected true or false, got {given!r}")
-    elif type_ in BITS:
-        return whole_number(name, text, given, BITS[type_])
-    elif type_ is ConfigType.DOUBLE:
-        if isinstance(text, str) and DECIMAL.fullmatch(text):
-            return float(text.rstrip("dDfF") if "Inf" not in text else text)
-        if isinstance(text, (str, bool)) or not isinstance(text, (int, float)):
+        return text.lower() == "true"
+    if type_ in BITS:
+        if not WHOLE_NUMBER.fullmatch(text):
+            raise InvalidValueError(f"{name}: expected a whole number, got {given!r}")
+        value, bits = int(text[:MAX_DIGITS]), BITS[type_]  # a number with more digits is too large anyway
+        if not -(1 << bits - 1) <= value < 1 << bits - 1:
+            raise InvalidValueError(f"{name}: expected a number of {bits} bits, got {given!r}")
+        return value
+    if type_ is ConfigType.DOUBLE:
+        if not DECIMAL.fullmatch(text):
             raise InvalidValueError(f"{name}: expected a number, got {given!r}")
-        return float(text)
-    elif type_ is ConfigType.LIST:
-        if isinstance(text, str):
-            return tuple(part.strip(JAVA_BLANKS) for part in text.split(",")) if text else ()
-        if not isinstance(text, (list, tuple)):
-            raise InvalidValueError(f"{name}: expected a list with commas, got {given!r}")
-        return tuple(str(one) for one in text)
-    elif not isinstance(text, str):
-        return text_of(text)
+        return float(text.rstrip("dDfF") if "Inf" not in text else text)
+    if type_ is ConfigType.LIST:
+        return tuple(part.strip(JAVA_BLANKS) for part in text.split(",")) if text else ()
     return text
-
-
-def whole_number(name: str, text: Any, given: Any, bits: int) -> int:
-    """An integer of at most ``bits`` bits. Raises InvalidValueError."""
-    if isinstance(text, str) and WHOLE_NUMBER.fullmatch(text):
-        value = int(text[:MAX_DIGITS])  # a number with more digits is too large anyway
-    elif isinstance(text, int) and not isinstance(text, bool):
-        value = text
-    else:
-        raise InvalidValueError(f"{name}: expected a whole number, got {given!r}")
-    if not -(1 << bits - 1) <= value < 1 << bits - 1:
-        raise InvalidValueError(f"{name}: expected a number of {bits} bits, got {given!r}")
-    return value
 
 
 def text_of(value: object) -> str | None:

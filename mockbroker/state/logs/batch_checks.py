@@ -59,11 +59,8 @@ FIRST_REAL_MS = 10**12
 UP_TO_MAGIC, MIN_LENGTH, MAGIC_AT, ATTRIBUTES_AT = 17, 14, 16, 22
 UP_TO_LAST_OFFSET = 27
 LOG_APPEND_TIME = "LogAppendTime"
-PRODUCER, UNCOMPRESSED = "producer", "uncompressed"
-CODEC_BY_NAME = {
-    UNCOMPRESSED: CompressionCodec.NONE,
-    **{codec.name.lower(): codec for codec in CompressionCodec if codec},
-}
+PRODUCER = "producer"
+CODEC_BY_NAME = {codec.name.lower() if codec else "uncompressed": codec for codec in CompressionCodec}
 KNOWN_FLAGS = 0x7F
 UNKNOWN_START = -1
 WITHOUT_START = frozenset(
