@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from importlib import import_module
 from itertools import chain
 from typing import Any, Protocol
@@ -80,9 +80,6 @@ class PartitionRegistration:
     eligible_leader_replicas: tuple[int, ...] = ()  # eligible leaders outside the ISR (KIP-966)
     last_known_elr: tuple[int, ...] = ()  # the last leader, while there is none
 
-    def copy(self) -> PartitionRegistration:
-        return replace(self)
-
     def directory_of(self, broker_id: int) -> bytes | None:
         """The id of the directory chosen for a broker's replica, None if none was."""
         return dict(zip(self.replicas, self.directories, strict=False)).get(broker_id)
@@ -97,7 +94,7 @@ class TopicImage:
     partitions: list[PartitionRegistration] = field(default_factory=list)
 
     def copy(self) -> TopicImage:
-        return TopicImage(self.name, self.id, [partition.copy() for partition in self.partitions])
+        return TopicImage(self.name, self.id, [copy(partition) for partition in self.partitions])
 
 
 def copied(value: Any) -> Any:

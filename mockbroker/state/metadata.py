@@ -11,7 +11,7 @@ Source: MetadataCache, Kafka 0.10; ZkMetadataCache and MetadataSupport, Apache K
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from copy import deepcopy
+from copy import copy, deepcopy
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
 
@@ -358,6 +358,6 @@ def depose(partition: Partition) -> Partition:
     It serves readers up to the high watermark of now. Its later appends are not replicated and not read by consumers,
     and are truncated once it learns of the new leader.
     """
-    registration, states = partition.registration.copy(), ReplicaStates(partition.high_watermark)
+    registration, states = copy(partition.registration), ReplicaStates(partition.high_watermark)
     log, producers = Log(partition.log.start_offset, partition.log.end_offset), deepcopy(partition.producers)
     return Partition(partition.topic, partition.index, registration, states, _log=log, _producers=producers)

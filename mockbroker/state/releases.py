@@ -121,23 +121,16 @@ METADATA_LEVELS = {
 MIN_METADATA_LEVELS = (("4.0", 7), ("3.3", 1))
 """The oldest level that a release can read, by the first release with that limit."""
 
-MAX_LEVELS: dict[str, tuple[tuple[str, int], ...]] = {
-    "kraft.version": (("3.9", 1),),
-    "transaction.version": (("4.0", 2),),
-    "group.version": (("4.0", 1),),
-    "eligible.leader.replicas.version": (("4.0", 1),),
-    "share.version": (("4.1", 1), ("4.4", 2)),
-    "streams.version": (("4.2", 1),),
+LEVELS: dict[str, dict[str, tuple[int, int]]] = {
+    "kraft.version": {"3.9": (1, 0)},
+    "transaction.version": {"4.0": (2, 2)},
+    "group.version": {"4.0": (1, 1)},
+    "eligible.leader.replicas.version": {"4.0": (1, 0), "4.1": (1, 1)},
+    "share.version": {"4.1": (1, 0), "4.2": (1, 1), "4.4": (2, 2)},
+    "streams.version": {"4.2": (1, 1)},
+    "metadata.version": {line: (level, level) for line, level in METADATA_LEVELS.items()},
 }
-"""Feature -> (release, the highest supported level from it on); the lowest level is 0."""
-INITIAL_LEVELS: dict[str, tuple[tuple[str, int], ...]] = {
-    "transaction.version": (("4.0", 2),),
-    "group.version": (("4.0", 1),),
-    "eligible.leader.replicas.version": (("4.1", 1),),
-    "share.version": (("4.2", 1), ("4.4", 2)),
-    "streams.version": (("4.2", 1),),
-}
-"""The same for the levels of a new cluster; other features are at 0."""
+"""Feature -> release -> the highest supported level from it on, and the level of a new cluster."""
 
 
 @dataclass(frozen=True, order=True, repr=False)
@@ -233,29 +226,27 @@ def newest_versions() -> dict[int, tuple[int, int]]:
 
 
 @cache
+def levels_of(release: str | None) -> dict[str, tuple[int, int]]:
+    """The highest level and that of a new cluster of each feature that brokers of a release support, by name."""
+    line = kraft_line(release or NEWEST)
+    found = {}
+    for name, changes in sorted(LEVELS.items()):
+        levels = [two for since, two in changes.items() if is_since(line, since)]
+        if levels:
+            found[name] = levels[-1]
+    return found
+
+
 def supported_levels(release: str | None = None) -> dict[str, tuple[int, int]]:
     """Lowest and highest level of each feature that brokers of a release, by default the newest, support, by name."""
     line = kraft_line(release or NEWEST)
-    found = {
-        name: (0, level) for name, changes in MAX_LEVELS.items() if (level := _level_at(changes, line)) is not None
-    }
-    if line in METADATA_LEVELS:
-        lowest = next(level for since, level in MIN_METADATA_LEVELS if is_since(line, since))
-        found["metadata.version"] = (lowest, METADATA_LEVELS[line])
-    return dict(sorted(found.items()))
+    lowest = {"metadata.version": next((level for since, level in MIN_METADATA_LEVELS if is_since(line, since)), 0)}
+    return {name: (lowest.get(name, 0), highest) for name, (highest, _initial) in levels_of(release).items()}
 
 
-@cache
 def initial_levels(release: str | None = None) -> dict[str, int]:
     """The levels of a new cluster of a release, by default the newest, including 0, by name.
 
     Its voters are static, in ``controller.quorum.voters``.
     """
-    line = kraft_line(release or NEWEST)
-    levels = {name: _level_at(INITIAL_LEVELS.get(name, ()), line) or 0 for name in supported_levels(release)}
-    return levels | ({"metadata.version": METADATA_LEVELS[line]} if line in METADATA_LEVELS else {})
-
-
-def _level_at(changes: tuple[tuple[str, int], ...], line: str) -> int | None:
-    levels = [level for since, level in changes if is_since(line, since)]
-    return levels[-1] if levels else None
+    return {name: initial for name, (_highest, initial) in levels_of(release).items()}
