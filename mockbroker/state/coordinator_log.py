@@ -58,25 +58,21 @@ def log_record(record: CoordinatorRecord, timestamp_ms: int, versions: Mapping[s
     return Record(
         timestamp=timestamp_ms,
         key=kind.api_key.to_bytes(2, signed=True) + codec(kind, KEY_VERSION).encode(key),
-        value=None if value is None else value_bytes(value, version_of(value, versions)),
+        value=None if value is None else value_bytes(value, versions),
     )
 
 
-def value_bytes(value: Any, version: int) -> bytes:
+def value_bytes(value: Any, versions: Mapping[str, int]) -> bytes:
     """A version and the encoded value; fields that version 0 of a transactional id lacks are dropped, as in Kafka."""
+    version = versions.get(type(value).__name__, 0)
+    if isinstance(value, OffsetCommitValue) and value.expire_timestamp != NEVER:
+        version = EXPIRING_OFFSET_VERSION
     if isinstance(value, TransactionLogValue) and version == 0:
         message: Any = value
         value = structs.replace(
             message, previous_producer_id=-1, next_producer_id=-1, next_producer_epoch=-1, client_transaction_version=0
         )
     return write_versioned(value, version)
-
-
-def version_of(value: Any, versions: Mapping[str, int]) -> int:
-    """The version in which a value is written."""
-    if isinstance(value, OffsetCommitValue) and value.expire_timestamp != NEVER:
-        return EXPIRING_OFFSET_VERSION
-    return versions.get(type(value).__name__, 0)
 
 
 TYPE_BYTES = 2  # in front of a key

@@ -17,7 +17,7 @@ from hypothesis.stateful import invariant, rule
 from mockbroker.data_directories.metadata_log import commit_batch, records_in
 from mockbroker.state.brokers.broker import Broker
 from mockbroker.state.cluster import Cluster
-from mockbroker.state.coordinator_log import load_shard, value_bytes, value_versions, version_of
+from mockbroker.state.coordinator_log import load_shard, value_bytes, value_versions
 from mockbroker.state.coordinator_shard import CoordinatorShard
 from mockbroker.state.errors import ApiError
 from mockbroker.state.image import Image
@@ -150,7 +150,7 @@ def in_logs_form(shard: CoordinatorShard, versions: dict[str, int]) -> list[Any]
     """The records of a shard, pending ones last, with what the versions of their values have room for."""
 
     def read_back(value: Any) -> Any:
-        return read_versioned(type(value), value_bytes(value, version_of(value, versions))) if versions else value
+        return read_versioned(type(value), value_bytes(value, versions)) if versions else value
 
     values = ((record.producer_id, record.key, read_back(record.value)) for record in shard.in_order())
     return [*sorted(values, key=repr), sorted(shard.pending)]
