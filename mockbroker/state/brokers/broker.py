@@ -59,11 +59,6 @@ class Broker:
     loggers: BrokerLoggers = field(default_factory=BrokerLoggers, repr=False)
     """The levels of its loggers."""
 
-    def process_ended(self) -> None:
-        """Discard the state of its process."""
-        self.loggers = BrokerLoggers()
-        self.chosen_dirs.clear()
-
     @property
     def online(self) -> bool:
         """True if the controller regards it as up: registered and not fenced."""

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from mockbroker.state.configs.loggers import BrokerLoggers
 from mockbroker.state.errors import ApiError
 from mockbroker.state.image import FENCED, UNFENCED
 from mockbroker.state.replicas.network import CONTROLLER
@@ -78,8 +79,9 @@ class ClusterControl:
         return True
 
     def _process_ended(self, broker: Broker) -> None:
-        """Discard the state of a broker's process: producer ids, fetch sessions and logger levels."""
-        broker.process_ended()
+        """Discard the state of a broker's process: its producer ids, fetch sessions, levels and directories."""
+        broker.loggers = BrokerLoggers()
+        broker.chosen_dirs.clear()
         self.cluster.producers.forget_block(broker.id)
         self.cluster.fetch_sessions.pop(broker.id, None)
         for extension in self.cluster.extensions():
@@ -313,7 +315,6 @@ class ClusterControl:
             if not broker.online:
                 self.register([broker])
             self.cluster.support.found_controller(broker, now_ms)
-        self.cluster.replication.refresh(self.cluster.partitions(), now_ms)
         self.cluster.brokers_changed()
 
     def _session_expired(self, broker_id: int, now_ms: int) -> None:
