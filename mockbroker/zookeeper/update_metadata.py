@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import groupby
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -64,7 +64,7 @@ def read_partition_states(request: UpdateMetadataRequest) -> Iterator[TopicParti
             yield TopicPartitionState(topic.topic_name, topic.topic_id, read_state(one))
 
 
-def read_state(state: UpdateMetadataPartitionState) -> PartitionState:
+def read_state(state: Any) -> PartitionState:
     values = msgspec.structs.asdict(state) | {"partition_epoch": state.zk_version, "index": state.partition_index}
     return msgspec.convert(values, PartitionState)
 
