@@ -14,7 +14,6 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import invariant, rule
 
-from mockbroker.data_directories.metadata_log import commit_batch, records_in
 from mockbroker.state.brokers.broker import Broker
 from mockbroker.state.cluster import Cluster
 from mockbroker.state.coordinator_log import load_shard, value_bytes, value_versions
@@ -26,20 +25,28 @@ from mockbroker.state.logs.producers import Marker
 from mockbroker.state.quotas.client_quotas import quota_records
 from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC
 from protocol.embedded.metadata_acls import AccessControlEntryRecord, RemoveAccessControlEntryRecord
+from protocol.embedded.metadata_frame import read_frame, write_frame
 from protocol.embedded.metadata_security import RemoveUserScramCredentialRecord, UserScramCredentialRecord
 from protocol.embedded.versioned import read_versioned
+from protocol.records import Record, build_batch, iter_records
 from tests.property.mockbroker.test_image import RACKS, ImageLife
 
 users = st.sampled_from(["ann", None])
 SETTINGS = {"offsets.topic.num.partitions": 2, "transaction.state.log.num.partitions": 2}
 
 
+def commit_batch(records: Iterable[Any], base_offset: int, leader_epoch: int, *, timestamp_ms: int) -> bytes:
+    """A commit as one batch of a metadata log."""
+    framed = [Record(timestamp=timestamp_ms, value=write_frame(record)) for record in records]
+    return build_batch(framed, base_offset=base_offset, leader_epoch=leader_epoch)
+
+
 def image_of(batches: Iterable[bytes]) -> Image:
     """The image that the batches of a metadata log give."""
     image = Image()
     for batch in batches:
-        for record in records_in(batch):
-            image.apply(record)
+        for one in iter_records(batch):
+            image.apply(read_frame(one.value or b""))
     return image
 
 
