@@ -137,7 +137,7 @@ class CertifyCourse:
                 return True
             return bool(topics) and not self._unread(topics) and not self._rebalancing()
 
-        await self._until(is_at_work, self._arrivals, quiet_s=self.plan.quiet_s * 5)
+        await self._until(is_at_work, self._progress, quiet_s=self.plan.quiet_s * 5)
         if not self.facts.consumed_topics and not self.facts.produced_topics:
             self._explain_nothing()
         if not self.facts.produced_topics and not self._fed_topics():
@@ -151,13 +151,6 @@ class CertifyCourse:
         by_role = {"reads": self.facts.consumed_topics, "writes": self.facts.produced_topics}
         roles = [f"{role} {', '.join(sorted(topics))}" for role, topics in by_role.items() if topics]
         self.say(f"the program {' and '.join(roles)}; what it only reads is fed from here")
-
-    def _arrivals(self) -> object:
-        """A value that changes while the program is starting, and no more once it works or hangs."""
-        clients = self.facts.clients.values()
-        joined = sum(client.calls["JoinGroup"] + client.calls["SyncGroup"] for client in clients)
-        reads = sum(len(client.readers) for client in clients)
-        return len(clients), joined, reads, self.facts.produced.records
 
     async def _lag(self) -> None:
         """Have followers lag that are read from: out of range there, and -1 at the leader."""
@@ -321,9 +314,11 @@ class CertifyCourse:
         return is_done()
 
     def _progress(self) -> object:
-        """A value that changes as the program advances, and not when it merely repeats requests."""
+        """A value that changes as the program starts and advances, and not when it merely repeats requests."""
+        clients = self.facts.clients.values()
+        joined = sum(client.calls["JoinGroup"] + client.calls["SyncGroup"] for client in clients)
         delivered = sum(end - first for ranges in self.facts.delivered.values() for first, end in ranges.spans)
-        return delivered, self.facts.produced.records
+        return len(clients), joined, sum(len(one.readers) for one in clients), delivered, self.facts.produced.records
 
     def _is_over(self) -> bool:
         return asyncio.get_running_loop().time() >= self._deadline_s or not self._alive()
