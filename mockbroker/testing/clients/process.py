@@ -207,26 +207,23 @@ def check_all_run(clients: Clients) -> None:
 
 async def arrived(done: Callable[[], bool], clients: Clients, what: str) -> None:
     """Wait for the clients. Raises ClientError: one has ended, or none makes progress any more."""
-
-    def ended() -> bool:
-        return any(client.exit_code is not None for client in clients)
-
-    if not await until(lambda: ended() or done(), lambda: [client.progress for client in clients]):
+    if not await progressing(lambda: done() or any(client.exit_code is not None for client in clients), clients):
         so_far = "; ".join(f"{client.plan.name}: {client.progress}" for client in clients)
         raise ClientError(f"{what} does not happen, and no client makes progress; {so_far}")
     check_all_run(clients)
 
 
+async def progressing(done: Callable[[], bool], clients: Clients) -> bool:
+    """Wait while the clients make progress. Returns True if it is done."""
+    return await until(done, lambda: [client.progress for client in clients])
+
+
 async def finish(clients: Clients, has_read_all: Callable[[], bool]) -> list[ClientResult]:
     """Stop the producers, let the consumers read until ``has_read_all``, end the processes. Raises ClientError."""
-
-    async def waited(done: Callable[[], bool]) -> None:
-        await until(done, lambda: [client.progress for client in clients])
-
     for client in clients:
         client.order("drain")
-    await waited(lambda: all(client.progress["drained"] for client in clients))
-    await waited(has_read_all)
+    await progressing(lambda: all(client.progress["drained"] for client in clients), clients)
+    await progressing(has_read_all, clients)
     for client in clients:
         client.order("finish")
     return [await client.end() for client in clients]
