@@ -319,6 +319,7 @@ class CallPath:
             steps = list(self.steps.items())
             self._run(call, dict(steps[list(self.steps).index(stage) + 1 :]))
         elif isinstance(verdict, Wait):
+            call.was_parked |= stage is not Stage.FORWARD
             self.purgatory.park(call, verdict, stage)
         else:
             self._conclude(call, verdict)

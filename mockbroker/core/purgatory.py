@@ -40,7 +40,6 @@ class Purgatory:
 
     def park(self, call: Call, wait: Wait, stage: Stage) -> None:
         """Park a call. The same keys in the same order wake calls in the order in which they were parked."""
-        call.was_parked = True
         self._count += 1
         self.parked[call] = wait, stage, self._count
         self._by_number[self._count] = call

@@ -26,7 +26,7 @@ from mockbroker.core.journal.records import (
 )
 from mockbroker.core.own_thread import InOwnThread, in_own_thread
 from mockbroker.core.response_errors import error_names
-from mockbroker.handlers.transferred import parts_of
+from mockbroker.handlers.transferred import WITH_PARTS, parts_of
 from mockbroker.subjects import NOTHING
 from protocol.registry import APIS
 
@@ -118,7 +118,7 @@ class Traffic(InOwnThread):
         api_key = call.api_key
         self._calls[api_key if api_key in APIS else -1] += 1
         parts = call.parts
-        if parts is None and api_key <= FETCH:
+        if parts is None and api_key in WITH_PARTS:
             parts = parts_of(outcome)
         if parts:
             self._add_parts(outcome, client, parts, requested, answered)

@@ -13,8 +13,10 @@ from mockbroker.call import Call, FetchedPart, Outcome, Part, ProducedPart
 from mockbroker.state.cluster import Cluster
 from mockbroker.state.sessions.fetch_sessions import FetchPartition
 from protocol.framing import Pieces
+from protocol.registry import api_key_of
 
 PRODUCE, FETCH = 0, 1
+WITH_PARTS = frozenset({PRODUCE, FETCH, api_key_of("ShareFetch")})
 NO_OFFSET = NO_REPLICA = -1
 HEAD_BYTES = 61  # of a batch
 MESSAGE_BYTES = 26  # at least, of a message of an older format
@@ -26,15 +28,15 @@ MAGIC_OF_BATCHES = 2
 
 
 def parts_of(outcome: Outcome) -> Sequence[Part] | None:
-    """The parts of a Produce or a Fetch that its handler did not record.
+    """The parts of a call of ``WITH_PARTS`` that its handler did not record.
 
-    None for other calls, without a response, and if a single error covers all partitions.
+    None without a response, and if a single error covers all partitions.
     """
     call, response = outcome.call, outcome.response
     if response is not None:
         if call.api_key == PRODUCE:
             call.parts = produced_parts(call, response)
-        elif call.api_key == FETCH and not response.error_code:
+        elif not response.error_code:
             call.parts = fetched_parts(call, response, call.wanted)
     return call.parts
 

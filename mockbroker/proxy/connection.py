@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from mockbroker.call import Call, Ending, Outcome
+from mockbroker.call import Call, Ending, Outcome, Verdict, Wait
 from mockbroker.core.connection import BLOCKED, CLOSED, READY, RUNNING, WAITING, Connection, ConnectionState
 from mockbroker.core.path import LENGTH, MIN_REQUEST_BYTES
 from mockbroker.proxy.frame_room import LargeFrameReader
@@ -27,6 +27,8 @@ MIN_ANSWER_BYTES = 4
 MAX_UNSENT_BYTES = 1 << 20  # of unsent requests; with more, the next one waits
 MAX_FORWARDED_BYTES, MAX_FORWARDED = 64 << 20, 10_000  # of requests without an answer
 MAX_WAITING_BYTES = 1 << 20  # of answers after one that a fault delays; with more, the real broker is not read
+FORWARDED = Wait(None, (), lambda _call: None)
+"""The wait of a call that the real broker answers: ``ProxyPath.answered`` ends it."""
 
 
 class BareToken:
@@ -88,16 +90,6 @@ class ProxyConnection(Connection):
         return bool(self._unanswered)
 
     @property
-    def first_unanswered(self) -> Call | None:
-        """The call whose answer the real broker sends next."""
-        return next((one for one in self._unanswered if not isinstance(one, BareToken)), None)
-
-    @property
-    def forwarded_calls(self) -> int:
-        """The number of requests that the real broker has not answered."""
-        return len(self._unanswered)
-
-    @property
     def is_drained(self) -> bool:
         """True if the client sends no more and all its requests were forwarded."""
         if self.closed is not None:
@@ -137,17 +129,15 @@ class ProxyConnection(Connection):
         self._to_upstream, self._to_upstream_bytes, self._waiting_bytes = [], 0, 0
         for one in waiting:
             if not isinstance(one, BareToken):
-                self._proxy_path.forget_forwarded(one, self.now_ms)
+                self.path.drop(one, self.now_ms)
         super().stopped()
 
     # the real broker's side
 
-    def forward(self, call: Call, frame: Sequence[bytes], *, is_answered: bool) -> None:
+    def forward(self, call: Call, frame: Sequence[bytes], *, is_answered: bool) -> Verdict | Wait:
         """Forward a request; the next ones follow without waiting for its answer."""
         if self._ending is not None:  # it had waited, and the real broker has gone
-            if is_answered:
-                self._proxy_path.lost(call, self._ending, self.now_ms)
-            return
+            return Verdict(closes=self._ending if is_answered else None)
         if is_answered:
             self._order[call] = None
             self._unanswered.append(call)
@@ -159,6 +149,7 @@ class ProxyConnection(Connection):
                 self._call_ended()
             self.on_upstream()
             self._run()
+        return FORWARDED if is_answered else Verdict()
 
     def take_upstream(self) -> list[bytes]:
         """The bytes for the real broker, small pieces joined."""
@@ -224,9 +215,9 @@ class ProxyConnection(Connection):
                 calls.append(one)
         self._unanswered.clear()
         if calls and self._has_left:  # so the real broker ends it
-            self._proxy_path.forget_forwarded(calls[0], self.now_ms)
+            self.path.drop(calls[0], self.now_ms)
         elif calls:
-            self._proxy_path.lost(calls[0], reason, self.now_ms)
+            self.path.close(calls[0], reason, self.now_ms)
         if not self._order and self.closed is None:
             self.end(reason)
 
@@ -313,7 +304,8 @@ class ProxyConnection(Connection):
         if self.login.has_begun and (reason := self._proxy_path.refusal_of(frame)) is not None:
             # not a request, but perhaps a token, which must not be recorded
             return self.path.refuse_frame(self.session, reason, self.now_ms, self._finish)
-        return super()._take(frame)
+        call = super()._take(frame)
+        return None if call in self._order else call
 
     def _finish(self, outcome: Outcome) -> None:
         """Accept the outcome of a call; it waits for earlier calls that are not answered."""

@@ -8,19 +8,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, cast
 
-from mockbroker.call import Call, Part, ProducedPart
+from mockbroker.call import Call, Part
 from mockbroker.handlers.error_responses import answer_parts
-from mockbroker.handlers.transferred import fetched_parts, produced_parts
+from mockbroker.handlers.transferred import produced_parts
 from mockbroker.state.errors import ApiError
 from mockbroker.subjects import topic_name
 from protocol.apis.headers import ResponseHeader
 from protocol.codec import check_trailing, codec
 from protocol.headers import read_response, response_header_version
-from protocol.registry import api_key_of, message_class
+from protocol.registry import message_class
 
-PRODUCE, FETCH = 0, 1
-APIS_WITH_PARTS = (PRODUCE, FETCH, api_key_of("ShareFetch"))
-REPLICA_STATE_VERSION = 15
+PRODUCE = 0
 VIEWED_BYTES = 1 << 14
 """From this size on bytes fields are views of the frame: copying them would cost more than all other work."""
 
@@ -47,24 +45,6 @@ def view_large_produce(call: Call) -> None:
     if call.api_key == PRODUCE and len(call.frame) >= VIEWED_BYTES and call.read_request is None:
         decode = codec(message_class(PRODUCE, "request"), call.version).view_decoder()
         call.put_request(decode(call.frame, call.body_start)[0])
-
-
-def note_parts(call: Call, response: Any) -> None:
-    """Record in a call the result of each partition, from request and answer, unless the answer is one error for all.
-
-    Entries of a Produce that were recorded before stay, so that a write counts even if a fault changes its answer.
-    """
-    if call.api_key == PRODUCE:
-        noted = {id(part.entry): part for part in call.parts or () if isinstance(part, ProducedPart)}
-        call.parts = [noted.get(id(part.entry), part) for part in produced_parts(call, response)]
-        return
-    if response.error_code:
-        return
-    call.parts = fetched_parts(call, response, call.wanted)
-    if call.api_key == FETCH:
-        request = call.request
-        state = request.replica_state if call.version >= REPLICA_STATE_VERSION else request
-        call.replica_id = state.replica_id
 
 
 def sent_parts(call: Call) -> Sequence[Part]:

@@ -7,23 +7,18 @@ contain brokers' addresses, which the proxy replaces, or a fault changes them.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cache, partial
-from typing import TYPE_CHECKING, Any, cast
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
-from mockbroker.call import Call, Ending, Outcome, Verdict, Wait
+from mockbroker.call import Call, Verdict, Wait
 from mockbroker.core.faults.matching import RACK_VERSIONS, learn_rack
-from mockbroker.core.path import (
-    API_VERSIONS,
-    LENGTH,
-    CallPath,
-    Stage,
-    encoded,
-)
+from mockbroker.core.path import API_VERSIONS, LENGTH, CallPath, Stage
+from mockbroker.handlers.transferred import WITH_PARTS, produced_parts
 from mockbroker.parts import provided
 from mockbroker.proxy.addresses import may_carry_addresses, rewrite_addresses
 from mockbroker.proxy.api_versions import clamp
 from mockbroker.proxy.faults import sending_of
-from mockbroker.proxy.frames import APIS_WITH_PARTS, note_parts, read_answer, sent_parts, view_large_produce
+from mockbroker.proxy.frames import read_answer, sent_parts, view_large_produce
 from mockbroker.proxy.login import LoginFollower, LoginNotFollowedError, refusal_of_first_frame
 from mockbroker.proxy.sessions import fetch_answered, fetch_forwarded
 from mockbroker.session import Session
@@ -33,8 +28,6 @@ from protocol.headers import request_frame
 from protocol.registry import api_key_of, message_class
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
     from mockbroker.proxy.connection import ProxyConnection
     from mockbroker.proxy.mirror import Mirror
     from mockbroker.proxy.rewrites import Rewriting
@@ -45,10 +38,6 @@ NOTED = (METADATA, SASL_HANDSHAKE, DELETE_TOPICS, SASL_AUTHENTICATE)
 SHARE = (api_key_of("ShareFetch"), api_key_of("ShareAcknowledge"))
 UNSUPPORTED_VERSION = 35
 NO_ACKS = 0
-
-
-FORWARDED = Verdict()
-"""The verdict of a call that the real broker answers."""
 
 
 @dataclass(slots=True, eq=False)
@@ -66,11 +55,9 @@ class ProxyPath(CallPath):
 
     mirror: Mirror = field(kw_only=True)
     rewriting: Rewriting | None = field(default=None, kw_only=True)
-    _is_answer_read: Callable[[int, int], bool] = field(init=False)
 
     def __post_init__(self) -> None:
         CallPath.__post_init__(self)
-        self._is_answer_read = cache(self._reads_answer)
         own = (Stage.HEADER, Stage.VERSION, Stage.SESSION, Stage.FAULTS)
         self.steps = {**{stage: self.steps[stage] for stage in own}, Stage.FORWARD: self.forward}
 
@@ -112,16 +99,15 @@ class ProxyPath(CallPath):
         try:
             changed = None
             if call.injected is not None:
-                sending = sending_of(call)
-                if sending.closes is not None:
-                    if sending.request is not None:
-                        link.forward(call, (encoded_request(call, sending.request),), is_answered=False)
-                    call.parts = sent_parts(call)
-                    return Verdict(closes=sending.closes)
-                if sending.request is None:
-                    return Verdict(sending.answer)
-                if sending.request is not call.request or call.injected.hides_part:
-                    changed = sending.request
+                request, refusal = sending_of(call)
+                if refusal is not None:
+                    if request is not None:
+                        link.forward(call, (encoded_request(call, request),), is_answered=False)
+                    if refusal.closes is not None:
+                        call.parts = sent_parts(call)
+                    return refusal
+                if request is not call.request or call.injected.hides_part:
+                    changed = request
             frame = self.rewriting.frame_of(call, changed) if self.rewriting is not None else None
             if frame is None:
                 frame = framed(call.frame) if changed is None else (encoded_request(call, changed),)
@@ -135,24 +121,10 @@ class ProxyPath(CallPath):
             return Verdict(closes=str(error))
         if call.api_key == SASL_HANDSHAKE:
             link.login.handshake_sent(call.version)
-        link.forward(call, frame, is_answered=is_answered)
-        if is_answered:
-            return FORWARDED
-        call.parts = sent_parts(call)
-        return Verdict(None)
-
-    def parked_calls(self) -> list[Call]:
-        """The next call of each connection to be answered; a forwarded one if there is any."""
-        links = cast("Iterable[ProxyConnection]", self.connections)
-        forwarded = {link.session: link.first_unanswered for link in links}
-        parked = [call for call in CallPath.parked_calls(self) if forwarded.get(call.session) is None]
-        return parked + [call for call in forwarded.values() if call is not None]
-
-    def close(self, call: Call, reason: str, now_ms: int) -> None:
-        if call in self.purgatory.parked:
-            CallPath.close(self, call, reason, now_ms)
-        else:
-            call.session.link.lose(reason)  # type: ignore[attr-defined]
+        verdict = link.forward(call, frame, is_answered=is_answered)
+        if not is_answered:
+            call.parts = sent_parts(call)
+        return verdict
 
     def is_silenced(self, call: Call) -> bool:
         """True if a call waits forever, so that neither it nor the connection's next calls continue."""
@@ -165,54 +137,36 @@ class ProxyPath(CallPath):
 
     def answered(self, call: Call, frame: bytes, now_ms: int) -> None:
         """The real broker has answered a call."""
+        if not self.purgatory.drop(call):
+            return  # a fault has ended it
         self.cluster.now_ms = call.now_ms = now_ms
-        injected = call.injected
-        is_amended = injected is not None and bool(injected.amend)
         try:
-            response, is_changed = self._read(call, frame, is_amended=is_amended)
-            if call.api_key == FETCH:
-                fetch_answered(call, response)
-            elif call.api_key in SHARE and (sessions := provided("followed_share_sessions")) is not None:
-                sessions.answered(call, response)
-            if is_changed and response is not None:
-                if call.api_key == PRODUCE:
-                    note_parts(call, response)
-                for amend in injected.amend if injected is not None else ():
-                    amend(response)
-                version = call.version
-                if call.api_key == API_VERSIONS and response.error_code == UNSUPPORTED_VERSION:
-                    version = 0
-                output = encoded(call, response, version)
-            else:
-                output = framed(frame)
-            if response is not None and call.api_key in APIS_WITH_PARTS:
-                note_parts(call, response)
+            verdict = self._verdict(call, frame)
         except (ProtocolError, LoginNotFollowedError, OSError) as error:  # OSError: no listener for a new broker
-            self._conclude(call, Verdict(closes=f"the broker's answer cannot be passed on: {error}"))
-            return
-        ending = Ending.ANSWERED_LATER if call.was_parked else Ending.ANSWERED
-        self._end(Outcome(call, ending, now_ms, output, response))
-
-    def lost(self, call: Call, reason: str, now_ms: int) -> None:
-        """The real broker will not answer a forwarded call: the client's connection ends."""
-        call.now_ms = now_ms
-        self._conclude(call, Verdict(closes=reason))
-
-    def forget_forwarded(self, call: Call, now_ms: int) -> None:
-        """Drop a forwarded call whose client has gone."""
-        self.purgatory.drop(call)  # if its answer has come, and is delayed
-        self._end(Outcome(call, Ending.DROPPED, now_ms))
+            verdict = Verdict(closes=f"the broker's answer cannot be passed on: {error}")
+        self._conclude(call, verdict)
 
     # inside
 
-    def _conclude(self, call: Call, verdict: Verdict) -> None:
-        if verdict is not FORWARDED:
-            CallPath._conclude(self, call, verdict)
+    def _verdict(self, call: Call, frame: bytes) -> Verdict:
+        """The verdict of a call that was answered by this frame. Raises ProtocolError."""
+        injected = call.injected
+        response, is_changed = self._read(call, frame, is_amended=injected is not None and bool(injected.amend))
+        if call.api_key == FETCH:
+            fetch_answered(call, response)
+        elif call.api_key in SHARE and (sessions := provided("followed_share_sessions")) is not None:
+            sessions.answered(call, response)
+        if response is None or not is_changed:
+            return Verdict(response, output=framed(frame))
+        if call.api_key == PRODUCE:  # a write counts even if a fault changes its answer
+            call.parts = produced_parts(call, response)
+        is_refused = call.api_key == API_VERSIONS and response.error_code == UNSUPPORTED_VERSION
+        return Verdict(response, version=0 if is_refused else None)
 
     def _read(self, call: Call, frame: bytes, *, is_amended: bool) -> tuple[Any, bool]:
         """The message of an answer, if the proxy reads it, and True if it changed. Raises ProtocolError."""
         api_key, version = call.api_key, call.version
-        if not (is_amended or self._is_answer_read(api_key, version)):
+        if not (is_amended or self._reads_answer(api_key, version)):
             return None, False
         response = read_answer(frame, api_key, version)
         if api_key == API_VERSIONS:
@@ -241,7 +195,7 @@ class ProxyPath(CallPath):
     def _reads_answer(self, api_key: int, version: int) -> bool:
         """True if the proxy reads the answers of an API in a version."""
         return (
-            api_key in (API_VERSIONS, *APIS_WITH_PARTS, *NOTED)
+            api_key in (API_VERSIONS, *WITH_PARTS, *NOTED)
             or may_carry_addresses(api_key, version)
             or (self.rewriting is not None and self.rewriting.looks_at_answer(api_key))
         )

@@ -28,6 +28,7 @@ def fetch_forwarded(call: Call) -> None:
     by_topic_id = call.version >= TOPIC_ID_VERSION
     named = {one.key: one for one in named_partitions(request, by_topic_id)}
     call.wanted = list(named.values())
+    call.replica_id = max(request.replica_id, request.replica_state.replica_id)
     if call.version < SESSION_VERSION or request.session_id == NO_SESSION:
         return
     if request.session_epoch in (FIRST_EPOCH, FINAL_EPOCH):

@@ -12,7 +12,6 @@ from mockbroker.call import Outcome
 from mockbroker.core.journal.entry import JournalEntry
 from mockbroker.core.journal.records import (
     CONSUMER_GROUP_HEARTBEAT,
-    FETCH,
     ITEM_BYTES,
     JOIN_GROUP,
     PRODUCE,
@@ -28,7 +27,7 @@ from mockbroker.core.journal.records import (
     record_of,
 )
 from mockbroker.core.own_thread import InOwnThread, in_own_thread
-from mockbroker.handlers.transferred import parts_of
+from mockbroker.handlers.transferred import WITH_PARTS, parts_of
 from protocol.errors import ProtocolError
 
 if TYPE_CHECKING:
@@ -79,7 +78,7 @@ class Journal(InOwnThread):
             client = observed_client(call.session)
             size += client.size_bytes
         parts = call.parts
-        if parts is None and call.api_key <= FETCH:
+        if parts is None and call.api_key in WITH_PARTS:
             parts = parts_of(outcome)
         found: Observed | None = None
         if parts is None:
