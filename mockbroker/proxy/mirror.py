@@ -12,7 +12,6 @@ from uuid import NAMESPACE_OID, uuid5
 
 from mockbroker.state.brokers.broker import Broker
 from mockbroker.state.cluster import Cluster
-from mockbroker.state.topics.topic import Topic
 from protocol.embedded.metadata_topics import PartitionRecord, RemoveTopicRecord, TopicRecord
 
 NO_ID = bytes(16)
@@ -158,49 +157,32 @@ class Mirror:
         topic_id = getattr(said, "topic_id", NO_ID)
         if topic_id == NO_ID:  # versions before 10 have none
             topic_id = known.id if known is not None else made_id(said.name)
-        if known is not None and (known.id != topic_id or len(known.partitions) > len(said.partitions)):
-            self.forget_topic(said.name)
-            known = None
-        partitions = sorted(said.partitions, key=lambda one: int(one.partition_index))
-        if [one.partition_index for one in partitions] != list(range(len(partitions))):
+        found = sorted(said.partitions, key=lambda one: int(one.partition_index))
+        if [one.partition_index for one in found] != list(range(len(found))):
             return False
-        if known is None:
-            self.cluster.writer.commit([TopicRecord(name=said.name, topic_id=topic_id)])
-            self._commit_partitions(topic_id, partitions)
-            made = self.cluster.replication_control.run(topic_id)
-            made.diskless = said.name in self.diskless_topics
-            return True
-        return self._update(known, partitions)
-
-    def _commit_partitions(self, topic_id: bytes, partitions: list[Any]) -> None:
-        self.cluster.writer.commit(
-            [
-                PartitionRecord(
-                    partition_id=one.partition_index,
-                    topic_id=topic_id,
-                    replicas=one.replica_nodes,
-                    isr=one.isr_nodes,
-                    leader=one.leader_id,
-                    leader_epoch=max(0, getattr(one, "leader_epoch", 0)),
-                )
-                for one in partitions
-            ]
-        )
-
-    def _update(self, topic: Topic, partitions: list[Any]) -> bool:
-        """Set leaders, ISRs and epochs to the real cluster's."""
-        has_changed = False
-        for partition, one in zip(topic.partitions, partitions, strict=False):
-            registered = partition.registration
-            said = (tuple(one.replica_nodes), tuple(one.isr_nodes), one.leader_id, max(0, one.leader_epoch))
-            if said != (registered.replicas, registered.isr, registered.leader, registered.leader_epoch):
-                registered.replicas, registered.isr, registered.leader, registered.leader_epoch = said
-                has_changed = True
-        if len(partitions) > len(topic.partitions):
-            self._commit_partitions(topic.id, partitions[len(topic.partitions) :])
-            topic.add_partitions()
-            has_changed = True
-        return has_changed
+        states = [
+            (tuple(one.replica_nodes), tuple(one.isr_nodes), one.leader_id, max(0, getattr(one, "leader_epoch", 0)))
+            for one in found
+        ]
+        if known is not None and states == [
+            (one.replicas, one.isr, one.leader, one.leader_epoch) for one in known.partitions
+        ]:
+            return False
+        records = [
+            PartitionRecord(
+                partition_id=index,
+                topic_id=topic_id,
+                replicas=[*replicas],
+                isr=[*isr],
+                leader=leader,
+                leader_epoch=epoch,
+            )
+            for index, (replicas, isr, leader, epoch) in enumerate(states)
+        ]
+        self.forget_topic(said.name)
+        self.cluster.writer.commit([TopicRecord(name=said.name, topic_id=topic_id), *records])
+        self.cluster.replication_control.run(topic_id).diskless = said.name in self.diskless_topics
+        return True
 
 
 def made_id(name: str) -> bytes:
