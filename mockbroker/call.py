@@ -145,8 +145,7 @@ class Call(Struct, eq=False):
     for observers: ``parts``, one for each partition of a Produce or of a Fetch's answer; ``wanted``, all partitions of
     a Fetch (shared with its session if it is ``in_session``), and ``replica_id``, the fetching replica, -1 for a
     consumer. ``cached`` is the call's entry in the response cache, ``observed`` a value that the first observer
-    computes for the others. ``diskless_turn`` has the rack whose rotation an answer with diskless topics advanced, and
-    the place of the broker in it.
+    computes for the others. ``took_turn``: the answer has diskless topics, and advanced the rotation of their brokers.
 
     ``faults`` has the ids of the faults that match the call, in order, and ``injected`` their effects; ``subjects`` the
     subjects of the request, once ``subjects.py`` has found them.
@@ -169,7 +168,7 @@ class Call(Struct, eq=False):
     replica_id: int = -1
     cached: Any = None
     observed: Any = None
-    diskless_turn: tuple[str | None, int] | None = None
+    took_turn: bool = False
     finish: Callable[[Outcome], None] | None = None
     faults: tuple[str, ...] = ()
     injected: InjectedFaults | None = None

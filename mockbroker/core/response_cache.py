@@ -1,7 +1,7 @@
 """A cache of encoded Metadata answers, valid until the cluster changes: clients repeat the same request.
 
-An answer depends on the request, the listener and, if diskless topics rotate among brokers, on the broker whose turn it
-is, so each of these has an answer. Requests are compared as bytes, client.id included.
+An answer depends on the request and the listener. One with diskless topics whose brokers rotate is not stored. Requests
+are compared as bytes, client.id included.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ MAX_REQUEST_BYTES = 4096
 
 
 @dataclass(slots=True)
-class CachedResponses:
-    """The answers to one request: one for each broker of the rotation, or a single one without rotation.
+class CachedResponse:
+    """The answer to one request.
 
     ``version`` and ``body_start`` are those of the request, and ``client_id`` is the client id that it has; ``rack`` is
     its rack, None if it names none.
@@ -33,11 +33,9 @@ class CachedResponses:
     body_start: int
     client_id: str | None
     rack: str | None
-    takes_turns: bool
-    turn_rack: str | None
-    by_place: dict[int, bytes] = field(default_factory=dict)
+    answer: bytes
     observed: Any = None
-    """The observers' data on the request and its answers, set by the first that needs them."""
+    """The observers' data on the request and its answer, set by the first that needs them."""
 
 
 @dataclass(slots=True, eq=False)
@@ -47,28 +45,22 @@ class ResponseCache:
     cluster: Cluster
     size_bytes: int = 0
     _version: int = -1
-    _by_request: dict[tuple[bytes, str, str | None], CachedResponses] = field(default_factory=dict)
+    _by_request: dict[tuple[bytes, str, str | None], CachedResponse] = field(default_factory=dict)
 
     def find(self, call: Call) -> bytes | None:
-        """The cached answer to the same request, None without one; advances the rotation if the answer uses it.
+        """The cached answer to the same request, None without one.
 
         Fills in the call's and the session's fields that the header of the request determines.
         """
-        cluster, session = self.cluster, call.session
-        if self._version != cluster.version:
+        session = call.session
+        if self._version != self.cluster.version:
             self._by_request.clear()
             self.size_bytes = 0
-            self._version = cluster.version
+            self._version = self.cluster.version
             return None
         cached = self._by_request.get(key_of(call))
         if cached is None or not call.view.is_shared:
             return None  # or the broker has its own metadata
-        place = cluster.liveness.place_in_rotation(cached.turn_rack) if cached.takes_turns else 0
-        answer = cached.by_place.get(place)
-        if answer is None:
-            return None
-        if cached.takes_turns:
-            cluster.liveness.rotate(cached.turn_rack)
         if cached.client_id != session.client_id:
             session.identify(cached.client_id)
         if cached.rack is not None:
@@ -76,29 +68,21 @@ class ResponseCache:
         call.api_key, call.version, call.body_start = METADATA, cached.version, cached.body_start
         call.correlation_id = int.from_bytes(call.frame[4:8], signed=True)
         call.cached = cached
-        return answer
+        return cached.answer
 
     def keep(self, call: Call, output: Sequence[bytes]) -> None:
         """Store the answer to a request, a whole frame in pieces."""
-        if not call.view.is_shared or self._version != self.cluster.version:
+        if not call.view.is_shared or call.took_turn or self._version != self.cluster.version:
             return  # or the request itself changed the cluster
         answer = b"".join(output)[8:]
         size = len(call.frame) + len(answer)
         if len(call.frame) > MAX_REQUEST_BYTES or self.size_bytes + size > MAX_CACHED_BYTES:
             return
-        turn_rack, place = call.diskless_turn or (None, 0)
-        key = key_of(call)
-        cached = self._by_request.get(key)
-        if cached is None:
-            session = call.session
-            rack = session.rack if session.rack_source is RackSource.REQUEST else None
-            cached = self._by_request[key] = CachedResponses(
-                call.version, call.body_start, session.client_id, rack, call.diskless_turn is not None, turn_rack
-            )
-        call.cached = cached
-        if place not in cached.by_place:
-            cached.by_place[place] = answer
-            self.size_bytes += size
+        session = call.session
+        rack = session.rack if session.rack_source is RackSource.REQUEST else None
+        cached = CachedResponse(call.version, call.body_start, session.client_id, rack, answer)
+        call.cached = self._by_request[key_of(call)] = cached
+        self.size_bytes += size
 
 
 def key_of(call: Call) -> tuple[bytes, str, str | None]:

@@ -170,9 +170,8 @@ def client_of(call: Call, rack_id: str | None = None) -> DisklessClient:
 def take_turn(call: Call, client: DisklessClient) -> None:
     """Advance the rotation, so that the next answer to this rack has the next broker, if the profile has a rotation."""
     if call.cluster.diskless.takes_turns:
-        liveness = call.cluster.liveness
-        call.diskless_turn = (client.rack, liveness.place_in_rotation(client.rack))
-        liveness.rotate(client.rack)
+        call.took_turn = True
+        call.cluster.liveness.rotate(client.rack)
 
 
 def shown_to(call: Call, client: DisklessClient, topic: KnownTopic, index: int) -> ShownPartition:
