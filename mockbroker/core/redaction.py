@@ -5,15 +5,14 @@ A frame that cannot be decoded loses all after its first eight bytes. The frames
 
 from __future__ import annotations
 
-from functools import cache, lru_cache
 from typing import Any
 
 from msgspec.structs import replace
 
 from mockbroker.call import Call
-from mockbroker.core.response_errors import nested_record
+from mockbroker.core.response_errors import fields_where
 from protocol.codec import codec
-from protocol.declare import Field, declaration_of
+from protocol.declare import Field
 from protocol.errors import ProtocolError
 from protocol.headers import read_request_header, read_response
 from protocol.registry import APIS, message_class
@@ -21,6 +20,7 @@ from protocol.registry import APIS, message_class
 SASL_AUTHENTICATE = 36
 SECRETS = ("auth_bytes", "hmac", "salted_password")
 """The secret bytes fields, in any message."""
+CONFIGS = "configs"
 SECRET_CONFIGS = ("password", "jaas.config", "keystore.key", "secret", "secret.key")
 HIDDEN = "hidden"
 START_BYTES = 8
@@ -62,39 +62,27 @@ def redacted_response(call: Call, data: bytes) -> bytes:
         return data[:4] + bytes(max(0, len(data) - 4))
 
 
-@lru_cache(maxsize=256)
 def has_secrets(api_key: int, kind: str) -> bool:
     """True if a message may contain a secret, by its declaration."""
-    return api_key in APIS and bool(places(message_class(api_key, kind)))
+    return api_key in APIS and any(fields_where(message_class(api_key, kind), is_secret))
 
 
-@cache
-def places(record: Any) -> tuple[tuple[Field, type | None], ...]:
-    """The fields of a record that are secret, with None, or that contain secrets, with their record class."""
-    found: list[tuple[Field, type | None]] = []
-    for field in declaration_of(record).fields:
-        inner = nested_record(field)
-        if field.name in SECRETS:
-            found.append((field, None))
-        elif inner is not None and (places(inner) or (field.name == "configs" and hasattr(record, "resource_name"))):
-            found.append((field, inner))
-    return tuple(found)
+def is_secret(field: Field) -> bool:
+    """True for secret bytes, and for configs, of which some are secret."""
+    return field.name == CONFIGS or field.name in SECRETS
 
 
 def without_secrets(record: Any) -> Any:
     """A record whose secrets are replaced by zeros or hidden."""
-    changes: dict[str, Any] = {}
-    own: Any = type(record)
-    for field, inner in places(own):
-        value = getattr(record, field.name)
-        if inner is None:
-            changes[field.name] = bytes(len(value))
-        else:
-            hide = without_secrets if places(inner) else without_secret
-            changes[field.name] = [hide(one) for one in value]
+    kind: Any = type(record)
+    own, nested = fields_where(kind, is_secret)
+    changes: dict[str, Any] = {name: [without_secrets(one) for one in getattr(record, name)] for name in nested}
+    for name in own:
+        value = getattr(record, name)
+        changes[name] = bytes(len(value)) if name != CONFIGS else value and [without_secret(one) for one in value]
     return replace(record, **changes)
 
 
 def without_secret(config: Any) -> Any:
-    is_secret = config.value is not None and config.name.endswith(SECRET_CONFIGS)
-    return replace(config, value=HIDDEN) if is_secret else config
+    hides = config.value is not None and config.name.endswith(SECRET_CONFIGS)
+    return replace(config, value=HIDDEN) if hides else config

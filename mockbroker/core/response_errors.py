@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Any
 
@@ -40,7 +40,7 @@ def error_names(codes: Iterable[int]) -> tuple[str, ...]:
 def collect(record: Any, found: set[int]) -> None:
     """Add the errors of a record and of its nested records."""
     kind: Any = type(record)
-    own, nested = fields_with_errors(kind)
+    own, nested = fields_where(kind, is_error)
     found.update([code for name in own if (code := getattr(record, name))])
     for name in nested:
         value = getattr(record, name)
@@ -48,15 +48,19 @@ def collect(record: Any, found: set[int]) -> None:
             collect(one, found)
 
 
+def is_error(field: Field) -> bool:
+    return field.name.endswith(ERROR_CODE)
+
+
 @cache
-def fields_with_errors(record: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The fields of a record that are error codes, and those whose records may contain some."""
+def fields_where(record: Any, is_wanted: Callable[[Field], bool]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The wanted fields of a record, and those whose records may contain some."""
     own, nested = [], []
     for field in declaration_of(record).fields:
         inner = nested_record(field)
-        if inner is None:
-            own += [field.name] if field.name.endswith(ERROR_CODE) else []
-        elif any(fields_with_errors(inner)):
+        if is_wanted(field):
+            own.append(field.name)
+        elif inner is not None and any(fields_where(inner, is_wanted)):
             nested.append(field.name)
     return tuple(own), tuple(nested)
 
