@@ -144,10 +144,6 @@ class Liveness:
         """The number of responses with diskless topics to clients of this rack; racks without brokers share one."""
         return self.rotations[rack if rack in self.known_racks else None]
 
-    def place_in_rotation(self, rack: str | None) -> int:
-        """The index of the next broker in the rotation for this rack."""
-        return self.rotation(rack) % (len(self.for_diskless.near(rack)) or 1)
-
     def rotate(self, rack: str | None) -> None:
         """Advance the rotation for this rack."""
         self.rotations[rack if rack in self.known_racks else None] += 1
