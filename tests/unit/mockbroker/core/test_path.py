@@ -13,7 +13,7 @@ from mockbroker.call import Call, Ending, Outcome, Verdict, Wait
 from mockbroker.core.simulation import ConnectionClosedError
 from protocol.apis.api_versions import ApiVersionsRequest
 from protocol.apis.fetch import FetchRequest, FetchResponse
-from protocol.apis.metadata import DescribeTopicPartitionsRequest, MetadataResponse
+from protocol.apis.metadata import DescribeTopicPartitionsRequest, MetadataRequest, MetadataResponse
 from protocol.error_codes import ErrorCode
 from tests.unit.mockbroker.core.client import METADATA, Client
 from tests.unit.mockbroker.handlers.records import TOPIC, batch, fetch_request, produce_request
@@ -23,6 +23,10 @@ STAGES = ("LOGIN", "CACHE", "HEADER", "VERSION", "SESSION", "LIMITS", "FAULTS", 
 
 def test_the_stages_are_these_in_this_order(sim):
     assert tuple(stage.name for stage in sim.engine.path.steps) == STAGES
+
+
+OF_A_CLASSIC_TOPIC = MetadataRequest(topics=[MetadataRequest.Topic(name=TOPIC)])
+"""Its answer is cached."""
 
 
 def test_every_stage_sees_every_request_of_real_and_of_simulated_clients(sim):
@@ -39,10 +43,10 @@ def test_every_stage_sees_every_request_of_real_and_of_simulated_clients(sim):
 
     path.steps = {stage: spied(stage.name, step) for stage, step in path.steps.items()}
     client = Client(sim)
-    client.ask(METADATA, 12, client_id="diskless_az=b")
-    client.ask(METADATA, 12, client_id="diskless_az=b")
+    client.ask(OF_A_CLASSIC_TOPIC, 12, client_id="diskless_az=b")
+    client.ask(OF_A_CLASSIC_TOPIC, 12, client_id="diskless_az=b")
     client.ask(produce_request(batch(b"a")), 12)
-    sim.ask(METADATA, version=12, client_id="diskless_az=b")
+    sim.ask(OF_A_CLASSIC_TOPIC, version=12, client_id="diskless_az=b")
     sim.ask(produce_request(batch(b"a")), version=12)
     for name in STAGES[:2]:
         assert seen[name] == Counter({3: 3, 0: 2}), name
@@ -54,8 +58,8 @@ def test_faults_see_requests_whose_answer_is_cached(sim):
     seen: list[str] = []
     sim.engine.path.faults.append(lambda call: seen.append("fault"))
     client = Client(sim)
-    client.ask(METADATA, 12)
-    client.ask(METADATA, 12)
+    client.ask(OF_A_CLASSIC_TOPIC, 12)
+    client.ask(OF_A_CLASSIC_TOPIC, 12)
     assert seen == ["fault"] * 2
 
 
