@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from kafka_rack.plurals import counted as number_of
+from mockbroker.core.journal.consistency import anomalies
 from mockbroker.core.journal.entry import JournalEntry, Share
 from mockbroker.core.journal.filters import (
     FIELDS,
@@ -134,7 +135,7 @@ def no_errors(journal: Journal, arguments: dict[str, Any]) -> None:
 
 def consistent(journal: Journal, arguments: dict[str, Any]) -> None:
     selected = select(journal, arguments, with_records=True)
-    found = journal.anomalies(selected.filters)
+    found = anomalies(journal, selected.filters)
     if found:
         more = f"; and {len(found) - MAX_GROUPS} more" if len(found) > MAX_GROUPS else ""
         raise AssertionError(

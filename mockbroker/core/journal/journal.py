@@ -61,7 +61,8 @@ class Journal(InOwnThread):
         self._gone = 0  # the number of calls dropped or cleared
         self.size_bytes = 0
         """The estimated memory of the entries."""
-        self._cluster: Cluster | None = None
+        self.cluster: Cluster | None = None
+        """The state of the cluster whose calls these are; None before the first."""
         self._cluster_version = -1
         self._leader_racks: LeaderRacks = {}
         self._known: Verdicts | None = None
@@ -71,7 +72,7 @@ class Journal(InOwnThread):
         if self.history is not None:
             self.history.call_ended(outcome)
         call = outcome.call
-        self._cluster = call.cluster
+        self.cluster = call.cluster
         client = call.session.observed
         size = RECORD_BYTES
         if client is None:
@@ -223,7 +224,7 @@ class Journal(InOwnThread):
                 known.learn(last)
         known.learned = self.mark()
         records = self.records(wanted, first, count)
-        entries = (known.entry(record, sequence, self._cluster) for sequence, record in records)
+        entries = (known.entry(record, sequence, self.cluster) for sequence, record in records)
         return [entry for entry in entries if wanted.match(entry)]
 
     @property
@@ -234,11 +235,6 @@ class Journal(InOwnThread):
     def dropped_since(self, mark: int) -> int:
         """The number of calls after a mark that are no longer stored."""
         return min(self.dropped, max(0, self._gone - mark))
-
-    @property
-    def cluster(self) -> Cluster | None:
-        """The state of the cluster whose calls these are; None before the first."""
-        return self._cluster
 
     def records(
         self, wanted: JournalFilters, first: int | None = None, count: int | None = None
@@ -254,12 +250,6 @@ class Journal(InOwnThread):
         for sequence, record in enumerate(islice(self._records, start, end), self._gone + start + 1):
             if wanted.may_match(record):
                 yield sequence, record
-
-    def anomalies(self, wanted: JournalFilters) -> list[str]:
-        """The inconsistencies in the history of those calls, each as a part of a sentence."""
-        from mockbroker.core.journal.consistency import anomalies
-
-        return anomalies(self, wanted)
 
     # assertions: each raises AssertionError with a sentence if it does not hold. Filters are those of ``find``. An
     # assertion fails if they select no calls, or if some of these calls are no longer stored.
