@@ -8,7 +8,7 @@ versions that 4.x dropped, 3.9.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -103,16 +103,27 @@ def entries_for(api: Api, request: Any, version: int, code: int, message: str | 
     return entries_of(request, api.parts(version), lambda entry, *_: fail(entry, version, api.errors, error))
 
 
-def add_entries(entries: list[Any], added: list[Any], levels: Sequence[Level]) -> None:
+def add_entries(entries: list[Any], added: Iterable[Any], levels: Sequence[Level]) -> None:
     """Add entries to an answer; partitions join those of the same topic."""
     level, *further = levels
+    if not further:
+        entries += added
+        return
+    known = {level.key_of(one): one for one in reversed(entries)}
     for entry in added:
-        same = next((one for one in entries if further and level.key_of(one) == level.key_of(entry)), None)
-        if same is None:
+        same = known.setdefault(level.key_of(entry), entry)
+        if same is entry:
             entries.append(entry)
         else:
             name = further[0].answered
             add_entries(getattr(same, name), getattr(entry, name), further)
+
+
+def each_topic_once(call: Call, topics: Iterable[Any]) -> list[Any]:
+    """The topics of an answer, each once, with the partitions of all its entries."""
+    found: list[Any] = []
+    add_entries(found, topics, served_api(call.api_key).parts(call.version))
+    return found
 
 
 def fail(record: Any, version: int, errors: Errors, error: RequestError) -> None:

@@ -11,13 +11,14 @@ Source: KIP-211, KIP-320, KIP-447, KIP-496, KIP-709, KIP-848; KafkaApis and Offs
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from itertools import groupby
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
-from mockbroker.api import Errors, Needs, handles
+from mockbroker.api import Errors, Needs, handles, served_api
 from mockbroker.call import Call
 from mockbroker.groups.offsets import NOTHING_COMMITTED, Committed, GroupOffsets
-from mockbroker.handlers.error_responses import answer_parts
+from mockbroker.handlers.error_responses import answer_parts, each_topic_once
 from mockbroker.handlers.find_coordinator import check_coordinator, check_group
 from mockbroker.handlers.leadership import find_partition, is_known
 from mockbroker.state.coordinator_shard import NEVER
@@ -35,7 +36,7 @@ from protocol.apis.group_offsets import (
 from protocol.error_codes import ErrorCode
 
 CommitResponse = TypeVar("CommitResponse")
-Store = Callable[[dict[TopicPartition, Committed]], ErrorCode]
+Offsets = dict[TopicPartition, Committed]
 
 TOPIC_ID_VERSION = 10
 GROUP_NOT_FOUND_VERSION = 9  # of OffsetCommit
@@ -48,37 +49,14 @@ def offset_commit(call: Call, request: OffsetCommitRequest) -> OffsetCommitRespo
     expires_ms = NEVER
     if request.retention_time_ms != NEVER:
         expires_ms = call.cluster.groups.clock.at(call.now_ms) + request.retention_time_ms
-    return store_offsets(
-        call,
-        request,
-        OffsetCommitResponse(),
-        lambda offsets: commit(call, request, offsets),
-        first_version_by_id=TOPIC_ID_VERSION,
-        expires_ms=expires_ms,
-    )
 
-
-def commit(call: Call, request: OffsetCommitRequest, offsets: dict[TopicPartition, Committed]) -> ErrorCode:
-    """Commit offsets; returns the error of the member or the group."""
-    try:
+    def store(offsets: Offsets) -> None:
         check_coordinator(call, request.group_id)
-        call.cluster.internal_topics.check_takes_writes(OFFSETS_TOPIC, request.group_id)
-        call.cluster.groups.commit(
-            request.group_id,
-            request.generation_id_or_member_epoch,
-            request.member_id,
-            request.group_instance_id,
-            offsets,
-            call.now_ms,
-            version=call.version,
-        )
-    except ApiError as error:
-        code = ErrorCode(error.code)
-        is_old = call.version < GROUP_NOT_FOUND_VERSION
-        if code is ErrorCode.GROUP_ID_NOT_FOUND and is_old and call.cluster.groups.find(request.group_id) is None:
-            code = ErrorCode.ILLEGAL_GENERATION
-        return code
-    return ErrorCode.NONE
+        commit(call, request, offsets)
+
+    return store_offsets(
+        call, request, OffsetCommitResponse, store, new_codes_since=GROUP_NOT_FOUND_VERSION, expires_ms=expires_ms
+    )
 
 
 @handles(
@@ -162,42 +140,28 @@ def read(
 def offset_delete(call: Call, request: OffsetDeleteRequest) -> OffsetDeleteResponse:
     """Delete the offsets of topics to which the group is not subscribed."""
     known: list[TopicPartition] = []
-    results: dict[TopicPartition, ErrorCode] = {}
-    for topic in request.topics:
-        for wanted in topic.partitions:
-            try:
-                partition = find_partition(call, topic.name, wanted.partition_index)
-            except ApiError as error:
-                results[topic.name, wanted.partition_index] = ErrorCode(error.code)
-            else:
-                known.append((partition.topic.name, partition.index))
-    refused = bool(results) or not all(is_known(call, topic.name) for topic in request.topics)
+    refused = not all(is_known(call, topic.name) for topic in request.topics)
+
+    def find(_call: Call, _entry: Any, topic: Any, wanted: Any) -> None:
+        nonlocal refused
+        try:
+            find_partition(call, topic.name, wanted.partition_index)
+        except ApiError:
+            refused = True
+            raise
+        known.append((topic.name, wanted.partition_index))
+
+    response = answer_parts(call, request, OffsetDeleteResponse, find)
     check_group(call, request.group_id)
     call.cluster.internal_topics.check_takes_writes(OFFSETS_TOPIC, request.group_id)
-    results.update(call.cluster.groups.delete_offsets(request.group_id, known))
-    topics = [
-        OffsetDeleteResponse.Topic(
-            name=topic.name,
-            partitions=[
-                OffsetDeleteResponse.Topic.Partition(
-                    partition_index=wanted.partition_index, error_code=results[topic.name, wanted.partition_index]
-                )
-                for wanted in topic.partitions
-            ],
-        )
-        for topic in request.topics
-        if topic.partitions or not is_known(call, topic.name)
-    ]
-    return OffsetDeleteResponse(topics=merged(topics) if refused else topics)
-
-
-def merged(topics: list[OffsetDeleteResponse.Topic]) -> list[OffsetDeleteResponse.Topic]:
-    """Each topic once, as in Kafka's answer if a partition is refused before the group is looked up."""
-    by_name: dict[str, OffsetDeleteResponse.Topic] = {}
-    for topic in topics:
-        known = by_name.setdefault(topic.name, OffsetDeleteResponse.Topic(name=topic.name, partitions=[]))
-        known.partitions.extend(topic.partitions)
-    return list(by_name.values())
+    results = call.cluster.groups.delete_offsets(request.group_id, known)
+    for topic in response.topics:
+        for entry in topic.partitions:
+            entry.error_code = entry.error_code or results[topic.name, entry.partition_index]
+    response.topics = [topic for topic in response.topics if topic.partitions or not is_known(call, topic.name)]
+    if refused:  # before it looks the group up, Kafka names each topic once
+        response.topics = each_topic_once(call, response.topics)
+    return response
 
 
 # offsets of OffsetCommit and TxnOffsetCommit
@@ -206,70 +170,68 @@ def merged(topics: list[OffsetDeleteResponse.Topic]) -> list[OffsetDeleteRespons
 def store_offsets(
     call: Call,
     request: Any,
-    response: CommitResponse,
-    store: Store,
+    response: type[CommitResponse],
+    store: Callable[[Offsets], None],
     *,
-    first_version_by_id: int,
+    new_codes_since: int,
     expires_ms: int = NEVER,
 ) -> CommitResponse:
-    """Fill in a response: the result of ``store`` for each existing partition, an error for the others.
+    """The response: the result of ``store`` for each existing partition, an error for the others.
 
     A topic that is named twice has two entries in the answer, unless a partition is refused before the group is looked
     up: then the answer begins with the refused partitions, and has each topic once.
     Source: OffsetCommitResponse.Builder and TxnOffsetCommitResponse.Builder, Apache Kafka 4.4.
 
     Args:
-        store: called with the offsets of all existing partitions that can be stored; returns an error of all.
-        first_version_by_id: the first version that names topics by id instead of name.
+        store: called with the offsets of all existing partitions that can be stored; raises an error of all.
+        new_codes_since: the first version with the codes of KIP-848.
         expires_ms: when the offsets expire, by the wall clock.
     """
-    filled: Any = response
-    refused: dict[str | bytes, Any] = {}
-    accepted: list[tuple[str | bytes, Any]] = []
-    offsets: dict[TopicPartition, Committed] = {}
+    offsets: Offsets = {}
     results: list[Any] = []
-    for topic in request.topics:
-        key = topic.topic_id if call.version >= first_version_by_id else topic.name
-        entry = type(filled).Topic(name=topic.name, topic_id=topic.topic_id)
-        if not is_known(call, key):
-            refused.setdefault(key, entry)
-        for wanted in topic.partitions:
-            result = type(filled).Topic.Partition(partition_index=wanted.partition_index)
-            try:
-                partition = find_partition(call, key, wanted.partition_index)
-            except ApiError as error:
-                result.error_code = error.code
-                refused.setdefault(key, type(filled).Topic(name=topic.name, topic_id=topic.topic_id))
-                refused[key].partitions.append(result)
-                continue
-            entry.partitions.append(result)
-            place = (partition.topic.name, partition.index)
-            committed = Committed(
-                wanted.committed_offset,
-                wanted.committed_leader_epoch,
-                wanted.committed_metadata or "",
-                expires_ms,
-                partition.topic.id,
-            )
-            results.append(result)
-            if call.cluster.groups.fits(committed):
-                offsets[place] = committed
-            else:
-                result.error_code = ErrorCode.OFFSET_METADATA_TOO_LARGE
-        if entry.partitions and entry is not refused.get(key):
-            accepted.append((key, entry))
-    if results and (code := store(offsets)):
-        for result in results:
-            result.error_code = code
-    filled.topics = refused_first(refused, accepted) if refused else [entry for _, entry in accepted]
-    return response
+    groups, (by_topic, _) = call.cluster.groups, served_api(call.api_key).parts(call.version)
+
+    def take(_call: Call, entry: Any, topic: Any, wanted: Any) -> None:
+        partition = find_partition(call, by_topic.key_of(topic)[0], wanted.partition_index)
+        results.append(entry)
+        offset, epoch, metadata = wanted.committed_offset, wanted.committed_leader_epoch, wanted.committed_metadata
+        committed = Committed(offset, epoch, metadata or "", expires_ms, partition.topic.id)
+        if not groups.fits(committed):
+            raise ApiError(ErrorCode.OFFSET_METADATA_TOO_LARGE)
+        offsets[partition.topic.name, partition.index] = committed
+
+    answer: Any = answer_parts(call, request, response, take)
+    try:
+        if results:
+            store(offsets)
+    except ApiError as error:
+        is_absent = error.code == ErrorCode.GROUP_ID_NOT_FOUND and groups.find(request.group_id) is None
+        is_new = call.version < new_codes_since and (is_absent or error.code == ErrorCode.STALE_MEMBER_EPOCH)
+        for entry in results:
+            entry.error_code = ErrorCode.ILLEGAL_GENERATION if is_new else error.code
+    taken = {id(entry) for entry in results}
+    refused: list[Any] = []
+    accepted: list[Any] = []
+    for topic in answer.topics:
+        for found, is_taken in ((refused, False), (accepted, True)):
+            part = copy(topic)
+            part.partitions = [one for one in topic.partitions if (id(one) in taken) is is_taken]
+            if part.partitions or not (is_taken or is_known(call, by_topic.key_of(topic)[0])):
+                found.append(part)
+    answer.topics = each_topic_once(call, refused + accepted) if refused else accepted
+    return cast("CommitResponse", answer)
 
 
-def refused_first(refused: dict[str | bytes, Any], accepted: list[tuple[str | bytes, Any]]) -> list[Any]:
-    """The refused topics, then the accepted ones, each topic once."""
-    for key, entry in accepted:
-        if key in refused:
-            refused[key].partitions.extend(entry.partitions)
-        else:
-            refused[key] = entry
-    return list(refused.values())
+def commit(call: Call, request: Any, offsets: Offsets, producer: tuple[int, int] | None = None) -> None:
+    """Commit offsets, or write those of a producer's transaction. Raises ApiError."""
+    call.cluster.internal_topics.check_takes_writes(OFFSETS_TOPIC, request.group_id)
+    call.cluster.groups.commit(
+        request.group_id,
+        request.generation_id_or_member_epoch,
+        request.member_id,
+        request.group_instance_id,
+        offsets,
+        call.now_ms,
+        version=call.version,
+        producer=producer,
+    )

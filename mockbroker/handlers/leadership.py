@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from kafka_rack.diskless import DisklessBrokers, DisklessClient, DisklessPartition, ShownPartition
 from mockbroker.call import Call, InjectedFaults, Wait
 from mockbroker.state.errors import ApiError
-from mockbroker.state.metadata import KnownTopic
+from mockbroker.state.metadata import KnownBroker, KnownTopic
 from mockbroker.state.topics.topic import NO_LEADER, Partition
 from protocol.error_codes import ErrorCode
 
@@ -125,12 +125,13 @@ def readable_end(call: Call, partition: Partition, *, committed_only: bool) -> i
 def node_endpoints(call: Call, entries: Iterable[Any], entry_class: Any) -> list[Any]:
     """The addresses of the leaders that failed partitions' entries name, each once, in the order of ids (KIP-951)."""
     leaders = {entry.current_leader.leader_id for entry in entries if entry.error_code in LEADER_MOVED} - {NO_LEADER}
-    brokers = [call.cluster.brokers[broker_id] for broker_id in sorted(leaders)]
-    listeners = [broker.listener(call.session.listener) for broker in brokers]
-    return [
-        entry_class(node_id=broker.id, host=listener.host, port=listener.port, rack=broker.rack)
-        for broker, listener in zip(brokers, listeners, strict=True)
-    ]
+    return [endpoint(call, call.cluster.brokers[broker_id], entry_class) for broker_id in sorted(leaders)]
+
+
+def endpoint(call: Call, broker: KnownBroker, entry_class: Any) -> Any:
+    """A broker with its rack, and its address on the client's listener."""
+    listener = broker.listener(call.session.listener)
+    return entry_class(node_id=broker.id, host=listener.host, port=listener.port, rack=broker.rack)
 
 
 def when_done(

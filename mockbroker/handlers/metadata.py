@@ -14,16 +14,16 @@ DescribeTopicPartitionsRequestHandler, Apache Kafka.
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Sequence
+from typing import Any
 
 from kafka_rack.diskless import DisklessClient
 from mockbroker.api import Errors, Needs, RequestError, handles
 from mockbroker.call import Call
 from mockbroker.handlers.controlled import check_controller
-from mockbroker.handlers.leadership import client_of, shown_to, take_turn
+from mockbroker.handlers.leadership import client_of, endpoint, shown_to, take_turn
 from mockbroker.state.errors import ApiError
-from mockbroker.state.metadata import KnownBroker, KnownPartition, KnownTopic
+from mockbroker.state.metadata import KnownPartition, KnownTopic
 from mockbroker.state.security.access import may_see_of
 from mockbroker.state.topics.topic import INTERNAL_TOPICS, NO_LEADER, check_topic_name
 from mockbroker.subjects import Subjects, named
@@ -44,6 +44,10 @@ ID_VERSION = 10
 NULL_NAME_VERSION = 12
 NO_ID = bytes(16)
 MAX_PARTITIONS_DESCRIBED = 2000  # max.request.partition.size.limit
+
+Entry = MetadataResponse.Topic
+Described = DescribeTopicPartitionsResponse.Topic
+NextCursor = DescribeTopicPartitionsResponse.Cursor
 
 
 def never_null(
@@ -72,17 +76,21 @@ def metadata(call: Call, request: MetadataRequest) -> MetadataResponse:
     """The brokers that are up, and the requested topics."""
     view = call.view
     rack_id = request.rack_id if call.version >= RACK_VERSION else None
-    found = wanted_topics(call, request)
-    client = diskless_client(call, rack_id, [one for one in found if not isinstance(one, MetadataResponse.Topic)])
     with_operations = request.include_topic_authorized_operations
+    found = wanted_topics(call, request)
+    client = diskless_client(call, rack_id, [one for one in found if not isinstance(one, Entry)])
+    topics = []
+    for topic in found:
+        if isinstance(topic, Entry):
+            topics.append(topic)
+        else:
+            partitions = [partition_entry(call, topic, partition, client) for partition in topic.partitions]
+            topics.append(topic_entry(Entry, topic, partitions, with_operations))
     return MetadataResponse(
-        brokers=[broker_entry(call, broker) for broker in view.live_brokers()],
+        brokers=[endpoint(call, broker, MetadataResponse.Broker) for broker in view.live_brokers()],
         cluster_id=call.cluster.id,
         controller_id=view.controller_id,
-        topics=[
-            one if isinstance(one, MetadataResponse.Topic) else topic_entry(call, one, client, with_operations)
-            for one in found
-        ],
+        topics=topics,
         cluster_authorized_operations=(
             ALL_CLUSTER_OPERATIONS if request.include_cluster_authorized_operations else NOT_REQUESTED
         ),
@@ -104,94 +112,56 @@ def describe_topic_partitions(call: Call, request: DescribeTopicPartitionsReques
     rack_id = request.rack_id if call.version >= DESCRIBE_RACK_VERSION else None
     view = call.view
     requested = {wanted.name for wanted in request.topics}
-    names = requested or set(view.topic_names())
-    first_name, first_index = "", 0
-    if request.cursor is not None:
-        first_name, first_index = request.cursor.topic_name, request.cursor.partition_index
-        if first_index < 0 or (requested and first_name not in requested):
-            raise ApiError(ErrorCode.INVALID_REQUEST)
-    if "" in requested and not first_name:  # Kafka fails on it in its authorization
+    cursor = request.cursor or DescribeTopicPartitionsRequest.Cursor()
+    if request.cursor is not None and (
+        cursor.partition_index < 0 or (requested and cursor.topic_name not in requested)
+    ):
+        raise ApiError(ErrorCode.INVALID_REQUEST)
+    if "" in requested and not cursor.topic_name:  # Kafka fails on it in its authorization
         raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
     room = max(1, min(request.response_partition_limit, MAX_PARTITIONS_DESCRIBED))
     response = DescribeTopicPartitionsResponse()
-    wanted_names = sorted(names)
-    if first_name:
-        wanted_names = wanted_names[bisect_left(wanted_names, first_name) :]
+    names = [name for name in sorted(requested or view.topic_names()) if name >= cursor.topic_name]
     may_see = may_see_of(call.cluster, call.session.principal, call.session.address)
-    hidden: list[str] = []
-    if may_see is not None:
-        seen = {name: may_see(name) for name in wanted_names}
-        hidden = [name for name, is_seen in seen.items() if not is_seen]
-        wanted_names = [name for name, is_seen in seen.items() if is_seen]
-    known = {name: topic for name in wanted_names if (topic := view.topic(name)) is not None}
+    seen = {name: may_see is None or may_see(name) for name in names}
+    known = {name: topic for name in names if seen[name] and (topic := view.topic(name)) is not None}
     client = diskless_client(call, rack_id, list(known.values()))
-    for name in wanted_names:
-        first = first_index if name == first_name else 0
+    for name in names:
+        if not seen[name]:
+            continue
+        first = cursor.partition_index if name == cursor.topic_name else 0
         if room == 0:
-            response.next_cursor = DescribeTopicPartitionsResponse.Cursor(topic_name=name, partition_index=0)
+            response.next_cursor = NextCursor(topic_name=name, partition_index=0)
             break
         topic = known.get(name)
         if topic is None:
             if requested:
-                response.topics.append(undescribed_entry(name))
+                response.topics.append(missing_entry(call, Described, name, may_create=False, with_operations=True))
             continue
-        part = topic.partitions[first : first + room]
+        part = [described_partition(call, topic, one, client) for one in topic.partitions[first : first + room]]
         room -= len(part)
-        response.topics.append(
-            DescribeTopicPartitionsResponse.Topic(
-                name=topic.name,
-                topic_id=topic.id,
-                is_internal=topic.is_internal,
-                partitions=[described_entry(call, topic, partition, client) for partition in part],
-                topic_authorized_operations=ALL_TOPIC_OPERATIONS,
-            )
-        )
+        response.topics.append(topic_entry(Described, topic, part, with_operations=True))
         if first + len(part) < len(topic.partitions):
-            response.next_cursor = DescribeTopicPartitionsResponse.Cursor(
-                topic_name=name, partition_index=first + len(part)
-            )
+            response.next_cursor = NextCursor(topic_name=name, partition_index=first + len(part))
             break
-    response.topics += [
-        DescribeTopicPartitionsResponse.Topic(name=name, error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
-        for name in hidden
-        if requested
-    ]
+    if requested:
+        hidden = [name for name in names if not seen[name]]
+        response.topics += [Described(name=one, error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED) for one in hidden]
     return response
-
-
-def undescribed_entry(name: str) -> DescribeTopicPartitionsResponse.Topic:
-    """The entry of an unknown topic."""
-    code: int = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    try:
-        check_topic_name(name)
-    except ApiError as error:
-        code = error.code
-    return DescribeTopicPartitionsResponse.Topic(
-        name=name,
-        is_internal=name in INTERNAL_TOPICS,
-        error_code=code,
-        topic_authorized_operations=ALL_TOPIC_OPERATIONS,
-    )
 
 
 def diskless_client(call: Call, rack_id: str | None, topics: Sequence[KnownTopic]) -> DisklessClient | None:
     """The client, for the choice of diskless leaders, and a step of the rotation; None if no topic is diskless."""
-    client = client_of(call, rack_id)
     if rack_id:
         call.session.learn_rack(rack_id)
     if not any(topic.diskless for topic in topics):
         return None
+    client = client_of(call, rack_id)
     take_turn(call, client)
     return client
 
 
-def broker_entry(call: Call, broker: KnownBroker) -> MetadataResponse.Broker:
-    """A broker, with its address on the client's listener."""
-    listener = broker.listener(call.session.listener)
-    return MetadataResponse.Broker(node_id=broker.id, host=listener.host, port=listener.port, rack=broker.rack)
-
-
-FoundTopics = list[KnownTopic | MetadataResponse.Topic]
+FoundTopics = list[KnownTopic | Entry]
 
 
 def wanted_topics(call: Call, request: MetadataRequest) -> FoundTopics:
@@ -207,114 +177,109 @@ def wanted_topics(call: Call, request: MetadataRequest) -> FoundTopics:
             raise ApiError(ErrorCode.INVALID_REQUEST, f"version {call.version} has no topic ids, and no null names")
     if ids:  # then Kafka ignores topics without an id
         return [
-            view.topic_of_id(topic_id)
-            or MetadataResponse.Topic(name=None, topic_id=topic_id, error_code=ErrorCode.UNKNOWN_TOPIC_ID)
+            view.topic_of_id(topic_id) or Entry(name=None, topic_id=topic_id, error_code=ErrorCode.UNKNOWN_TOPIC_ID)
             for topic_id in ids
         ]
     may_create = request.allow_auto_topic_creation and call.cluster.settings["auto.create.topics.enable"]
+    with_operations = request.include_topic_authorized_operations
     found: FoundTopics = []
     for name in names:
         if name is None:
             raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, "a topic has neither a name nor an id")
-        topic = view.topic(name)
-        found.append(topic or topic_on_demand(call, name, may_create, request.include_topic_authorized_operations))
+        found.append(view.topic(name) or missing_entry(call, Entry, name, may_create, with_operations))
     return found
 
 
-def topic_on_demand(
-    call: Call, name: str, may_create: bool, with_operations: bool
-) -> KnownTopic | MetadataResponse.Topic:
-    """The entry of an unknown topic; creates the topic if that is allowed.
+def missing_entry(call: Call, entry_class: Any, name: str, may_create: bool, with_operations: bool) -> Any:
+    """The entry of an unknown topic; creates the topic if that is allowed."""
+    return entry_class(
+        name=name,
+        is_internal=name in INTERNAL_TOPICS,
+        error_code=error_of_missing(call, name, may_create),
+        topic_authorized_operations=ALL_TOPIC_OPERATIONS if with_operations else NOT_REQUESTED,
+    )
+
+
+def error_of_missing(call: Call, name: str, may_create: bool) -> int:
+    """The error of an unknown topic; creates the topic if that is allowed.
 
     In KRaft mode the topic appears in the next answer, as in Kafka, which does not wait for its controller.
     """
     cluster = call.cluster
     is_kraft = cluster.support.is_kraft
-    code: int = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if is_kraft else ErrorCode.LEADER_NOT_AVAILABLE
     try:
         check_topic_name(name)
     except ApiError as error:
-        code = error.code
-    else:
-        if not may_create:
-            code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        elif name not in cluster.topics:
-            try:
-                check_controller(call, forwarding=True)
-                cluster.replication_control.check_new_name(name)
-                if name in INTERNAL_TOPICS:
-                    cluster.internal_topics.topic(name)
-                else:
-                    cluster.replication_control.create(name, requesting_broker_id=call.broker.id)
-            except ApiError as error:
-                code = code if is_kraft else error.code
-    return MetadataResponse.Topic(
-        name=name,
-        is_internal=name in INTERNAL_TOPICS,
-        error_code=code,
-        topic_authorized_operations=ALL_TOPIC_OPERATIONS if with_operations else NOT_REQUESTED,
-    )
+        return error.code
+    if not may_create:
+        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    if name not in cluster.topics:
+        try:
+            check_controller(call, forwarding=True)
+            cluster.replication_control.check_new_name(name)
+            if name in INTERNAL_TOPICS:
+                cluster.internal_topics.topic(name)
+            else:
+                cluster.replication_control.create(name, requesting_broker_id=call.broker.id)
+        except ApiError as error:
+            if not is_kraft:
+                return error.code
+    return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if is_kraft else ErrorCode.LEADER_NOT_AVAILABLE
 
 
-def topic_entry(
-    call: Call, topic: KnownTopic, client: DisklessClient | None, with_operations: bool
-) -> MetadataResponse.Topic:
-    return MetadataResponse.Topic(
+def topic_entry(entry_class: Any, topic: KnownTopic, partitions: list[Any], with_operations: bool) -> Any:
+    return entry_class(
         name=topic.name,
         topic_id=topic.id,
         is_internal=topic.is_internal,
-        partitions=[partition_entry(call, topic, partition, client) for partition in topic.partitions],
+        partitions=partitions,
         topic_authorized_operations=ALL_TOPIC_OPERATIONS if with_operations else NOT_REQUESTED,
     )
 
 
 def partition_entry(
     call: Call, topic: KnownTopic, partition: KnownPartition, client: DisklessClient | None
-) -> MetadataResponse.Topic.Partition:
+) -> Entry.Partition:
     """One partition; version 0 lists only live replicas, with REPLICA_NOT_AVAILABLE if others exist."""
-    leader, replicas, isr, offline = shown(call, topic, partition, client)
-    error = ErrorCode.NONE if leader != NO_LEADER else ErrorCode.LEADER_NOT_AVAILABLE
+    entry: Entry.Partition = shown(call, topic, partition, client, Entry.Partition)
+    if entry.leader_id == NO_LEADER:
+        entry.error_code = ErrorCode.LEADER_NOT_AVAILABLE
     if call.version == 0 and not topic.diskless:
-        alive = [replica for replica in replicas if call.view.is_alive(replica)]
-        alive_isr = [replica for replica in isr if call.view.is_alive(replica)]
-        if len(alive) < len(replicas) or len(alive_isr) < len(isr):
-            error = error or ErrorCode.REPLICA_NOT_AVAILABLE
-        replicas, isr = alive, alive_isr
-    return MetadataResponse.Topic.Partition(
-        error_code=error,
-        partition_index=partition.index,
-        leader_id=leader,
-        leader_epoch=partition.leader_epoch,
-        replica_nodes=replicas,
-        isr_nodes=isr,
-        offline_replicas=offline,
-    )
+        for name in ("replica_nodes", "isr_nodes"):
+            replicas = getattr(entry, name)
+            alive = [replica for replica in replicas if call.view.is_alive(replica)]
+            if len(alive) < len(replicas):
+                entry.error_code = entry.error_code or ErrorCode.REPLICA_NOT_AVAILABLE
+            setattr(entry, name, alive)
+    return entry
 
 
-def described_entry(
+def described_partition(
     call: Call, topic: KnownTopic, partition: KnownPartition, client: DisklessClient | None
-) -> DescribeTopicPartitionsResponse.Topic.Partition:
-    leader, replicas, isr, offline = shown(call, topic, partition, client)
-    return DescribeTopicPartitionsResponse.Topic.Partition(
-        partition_index=partition.index,
-        leader_id=leader,
-        leader_epoch=partition.leader_epoch,
-        replica_nodes=replicas,
-        isr_nodes=isr,
-        eligible_leader_replicas=list(partition.eligible_leader_replicas),
-        last_known_elr=list(partition.last_known_elr),
-        offline_replicas=offline,
-    )
+) -> Described.Partition:
+    entry: Described.Partition = shown(call, topic, partition, client, Described.Partition)
+    entry.eligible_leader_replicas = list(partition.eligible_leader_replicas)
+    entry.last_known_elr = list(partition.last_known_elr)
+    return entry
 
 
 def shown(
-    call: Call, topic: KnownTopic, partition: KnownPartition, client: DisklessClient | None
-) -> tuple[int, list[int], list[int], list[int]]:
-    """Leader, replicas, in-sync and offline replicas, as clients see them."""
+    call: Call, topic: KnownTopic, partition: KnownPartition, client: DisklessClient | None, entry_class: Any
+) -> Any:
+    """A partition with its leader, its replicas, in-sync and offline replicas, as clients see them."""
+    replicas: Sequence[int]
     if client is not None and topic.diskless:
-        chosen = shown_to(call, client, topic, partition.index)
-        return chosen.leader, list(chosen.replicas), list(chosen.isr), list(chosen.offline)
-    view = call.view
-    leader = partition.leader if view.is_alive(partition.leader) else NO_LEADER
-    isr = list(partition.isr) if leader != NO_LEADER or view.shows_isr_without_leader else []
-    return (leader, list(partition.replicas), isr, view.offline_replicas(partition))
+        leader, replicas, isr, offline = shown_to(call, client, topic, partition.index)
+    else:
+        view = call.view
+        leader = partition.leader if view.is_alive(partition.leader) else NO_LEADER
+        isr = partition.isr if leader != NO_LEADER or view.shows_isr_without_leader else ()
+        replicas, offline = partition.replicas, tuple(view.offline_replicas(partition))
+    return entry_class(
+        partition_index=partition.index,
+        leader_id=leader,
+        leader_epoch=partition.leader_epoch,
+        replica_nodes=list(replicas),
+        isr_nodes=list(isr),
+        offline_replicas=list(offline),
+    )

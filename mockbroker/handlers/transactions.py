@@ -21,9 +21,8 @@ from typing import NamedTuple
 from mockbroker.api import Errors, Needs, handles
 from mockbroker.call import Call, Wait
 from mockbroker.groups.kind import check_group_id
-from mockbroker.groups.offsets import Committed
 from mockbroker.handlers.find_coordinator import check_coordinator
-from mockbroker.handlers.group_offsets import store_offsets
+from mockbroker.handlers.group_offsets import Offsets, commit, store_offsets
 from mockbroker.handlers.leadership import find_partition, served_by, when_done
 from mockbroker.handlers.produce_transactions import code_if_missing, transaction_errors
 from mockbroker.state.errors import ApiError
@@ -113,10 +112,14 @@ def added(
     request has a transactional id twice: all its entries add the partitions of the last entry, and answer with those
     of the first, as in Kafka.
     """
-    partitions = list(dict.fromkeys((topic.name, index) for topic in topics for index in topic.partitions))
+    by_topic: dict[str, dict[int, None]] = {}
+    for topic in topics:
+        by_topic.setdefault(topic.name, {}).update(dict.fromkeys(topic.partitions))
+    once = [AddPartitionsToTxnTopic(name=name, partitions=list(indexes)) for name, indexes in by_topic.items()]
+    partitions = [(topic.name, index) for topic in once for index in topic.partitions]
     errors: dict[TopicPartition, int] = {one: unfit for one in partitions if (unfit := error_of(call, one))}
     if errors:
-        return results_of(once_each(partitions), errors, ErrorCode.OPERATION_NOT_ATTEMPTED)
+        return results_of(once, errors, ErrorCode.OPERATION_NOT_ATTEMPTED)
     transactions, verifies = call.cluster.transactions, transaction.verify_only
     producer = producer_of(transaction)
     try:
@@ -133,19 +136,11 @@ def added(
             code = FENCED.older[code][1]
     else:
         code = ErrorCode.NONE
-    return results_of(once_each(partitions) if verifies else answered, errors, code)
+    return results_of(once if verifies else answered, errors, code)
 
 
 def producer_of(request: AddPartitionsToTxnRequest.Transaction | AddOffsetsToTxnRequest | EndTxnRequest) -> Producer:
     return Producer(request.transactional_id, request.producer_id, request.producer_epoch)
-
-
-def once_each(partitions: Iterable[TopicPartition]) -> list[AddPartitionsToTxnTopic]:
-    """Partitions by topic, each topic once, as in answers with a code per partition."""
-    by_topic: dict[str, list[int]] = {}
-    for name, index in partitions:
-        by_topic.setdefault(name, []).append(index)
-    return [AddPartitionsToTxnTopic(name=name, partitions=indexes) for name, indexes in by_topic.items()]
 
 
 def error_of(call: Call, one: TopicPartition) -> ErrorCode:
@@ -284,51 +279,34 @@ def time_out(one: AppendedMarker) -> None:
 )
 def txn_offset_commit(call: Call, request: TxnOffsetCommitRequest) -> TxnOffsetCommitResponse:
     """Store offsets that take effect once the transaction commits; every partition has its own error."""
-    return store_offsets(
-        call,
-        request,
-        TxnOffsetCommitResponse(),
-        lambda offsets: stage(call, request, offsets),
-        first_version_by_id=TOPIC_ID_VERSION,
-    )
 
-
-def stage(call: Call, request: TxnOffsetCommitRequest, offsets: dict[TopicPartition, Committed]) -> ErrorCode:
-    """Write offsets that belong to a transaction; returns the error of the producer, the member or the group."""
-    producer_id, epoch = request.producer_id, request.producer_epoch
-    try:
+    def store(offsets: Offsets) -> None:
         check_group_id(request.group_id)
         if OFFSETS_TOPIC not in call.cluster.topics:
             raise ApiError(ErrorCode.COORDINATOR_NOT_AVAILABLE, f"topic {OFFSETS_TOPIC} was not created yet")
         check_coordinator(call, request.group_id)
-        call.cluster.internal_topics.check_takes_writes(OFFSETS_TOPIC, request.group_id)
-        place = offsets_of(call, request.group_id)
-        missing = code_if_missing(call.version, ABORTABLE_VERSION)
-        shard = call.cluster.internal_topics.shard(OFFSETS_TOPIC, request.group_id)
-        known_epoch = shard.producer_epochs.get(producer_id, epoch)
-        if epoch < known_epoch:
-            return ErrorCode.INVALID_PRODUCER_EPOCH
-        refused = {}
-        if epoch != known_epoch or producer_id not in shard.pending:
-            refused = transaction_errors(call, Producer(request.transactional_id, producer_id, epoch), [place], missing)
-        if refused:
-            code = refused[place]
-            if code is ErrorCode.NETWORK_EXCEPTION:  # older clients do not retry on it
-                code = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
-            return code
-        call.cluster.groups.commit(
-            request.group_id,
-            request.generation_id_or_member_epoch,
-            request.member_id,
-            request.group_instance_id,
-            offsets,
-            call.now_ms,
-            producer=(producer_id, epoch),
-        )
-    except ApiError as error:
-        code = ErrorCode(error.code)
-        is_absent = code is ErrorCode.GROUP_ID_NOT_FOUND and call.cluster.groups.find(request.group_id) is None
-        if (is_absent or code is ErrorCode.STALE_MEMBER_EPOCH) and call.version < TOPIC_ID_VERSION:
-            code = ErrorCode.ILLEGAL_GENERATION
-        return code
-    return ErrorCode.NONE
+        check_producer(call, request)
+        commit(call, request, offsets, (request.producer_id, request.producer_epoch))
+
+    return store_offsets(call, request, TxnOffsetCommitResponse, store, new_codes_since=TOPIC_ID_VERSION)
+
+
+def check_producer(call: Call, request: TxnOffsetCommitRequest) -> None:
+    """Raises ApiError, unless the group's offsets are in the producer's transaction, to which it may add them."""
+    topics = call.cluster.internal_topics
+    topics.check_takes_writes(OFFSETS_TOPIC, request.group_id)
+    producer_id, epoch = request.producer_id, request.producer_epoch
+    shard = topics.shard(OFFSETS_TOPIC, request.group_id)
+    known_epoch = shard.producer_epochs.get(producer_id, epoch)
+    if epoch < known_epoch:
+        raise ApiError(ErrorCode.INVALID_PRODUCER_EPOCH)
+    if epoch == known_epoch and producer_id in shard.pending:
+        return
+    producer = Producer(request.transactional_id, producer_id, epoch)
+    place = offsets_of(call, request.group_id)
+    missing = code_if_missing(call.version, ABORTABLE_VERSION)
+    code = transaction_errors(call, producer, [place], missing).get(place)
+    if code is ErrorCode.NETWORK_EXCEPTION:  # older clients do not retry on it
+        code = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    if code is not None:
+        raise ApiError(code)
