@@ -42,23 +42,22 @@ def check_deadline(call: Call, timeout_ms: int) -> None:
 
 
 def when_known(
-    call: Call,
-    answer: Answer,
-    timeout_ms: int,
-    is_known: Callable[[MetadataView], bool],
-    entries: Iterable[Any],
+    call: Call, answer: Answer, timeout_ms: int, entries: Iterable[Any], is_known: Callable[[MetadataView, Any], bool]
 ) -> Answer | Wait:
-    """The answer, once the broker's view satisfies ``is_known``; after ``timeout_ms``, REQUEST_TIMED_OUT per entry."""
-    view = call.view
+    """The answer, once the broker's view satisfies ``is_known`` for all entries without an error.
+
+    After ``timeout_ms`` these get REQUEST_TIMED_OUT.
+    """
+    view, done = call.view, [entry for entry in entries if not entry.error_code]
     until_ms = call.now_ms + max(0, timeout_ms)
 
     def again(later: Call) -> Answer | Wait:
-        if is_known(view):
+        if all(is_known(view, entry) for entry in done):
             return answer
-        if later.now_ms >= until_ms:
-            for entry in entries:
-                entry.error_code = ErrorCode.REQUEST_TIMED_OUT
-            return answer
-        return Wait(until_ms=until_ms, on=(view,), then=again)
+        if later.now_ms < until_ms:
+            return Wait(until_ms=until_ms, on=(view,), then=again)
+        for entry in done:
+            entry.error_code = ErrorCode.REQUEST_TIMED_OUT
+        return answer
 
     return again(call)

@@ -47,22 +47,21 @@ def groups_named(_call: Call, request: FindCoordinatorRequest) -> Subjects:
 def find_coordinator(call: Call, request: FindCoordinatorRequest) -> FindCoordinatorResponse:
     """The coordinator of one key, since v4 of several."""
     if call.version >= BATCH_VERSION:
-        return FindCoordinatorResponse(
-            coordinators=[entry(call, request.key_type, key) for key in request.coordinator_keys]
-        )
-    found = entry(call, request.key_type, request.key)
-    return FindCoordinatorResponse(
-        error_code=found.error_code,
-        error_message=found.error_message or "NONE",  # as Kafka words success here
-        node_id=found.node_id,
-        host=found.host,
-        port=found.port,
-    )
+        entries = [FindCoordinatorResponse.Coordinator(key=key) for key in request.coordinator_keys]
+        for entry in entries:
+            find(call, entry, request.key_type, entry.key)
+        return FindCoordinatorResponse(coordinators=entries)
+    response = FindCoordinatorResponse()
+    find(call, response, request.key_type, request.key)
+    response.error_message = response.error_message or "NONE"  # as Kafka words success here
+    return response
 
 
-def entry(call: Call, key_type: int, key: str) -> FindCoordinatorResponse.Coordinator:
-    """The address of a key's coordinator, or an error."""
-    found = FindCoordinatorResponse.Coordinator(key=key, node_id=NO_NODE, host="", port=-1)
+def find(
+    call: Call, found: FindCoordinatorResponse | FindCoordinatorResponse.Coordinator, key_type: int, key: str
+) -> None:
+    """Set the address of a key's coordinator, or an error."""
+    found.node_id, found.host, found.port = NO_NODE, "", -1
     with reported(found):
         name = TOPIC_OF_KEY_TYPE.get(key_type)
         if name is None:
@@ -77,7 +76,6 @@ def entry(call: Call, key_type: int, key: str) -> FindCoordinatorResponse.Coordi
         listener = broker.listener(call.session.listener)
         found.node_id, found.host, found.port = broker.id, listener.host, listener.port
     found.error_message = found.error_message or ""
-    return found
 
 
 def coordinates(call: Call, key: str, topic: str = OFFSETS_TOPIC) -> bool:

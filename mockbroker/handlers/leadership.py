@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
 from kafka_rack.diskless import DisklessBrokers, DisklessClient, DisklessPartition, ShownPartition
-from mockbroker.call import Call, InjectedFaults, Wait
+from mockbroker.call import Call, Wait
 from mockbroker.state.errors import ApiError
 from mockbroker.state.metadata import KnownBroker, KnownTopic
 from mockbroker.state.topics.topic import NO_LEADER, Partition
@@ -32,8 +32,8 @@ def find_partition(call: Call, topic_key: str | bytes, index: int) -> Partition:
     """
     cluster = call.cluster
     name = cluster.find_topic(None, topic_key).name if isinstance(topic_key, bytes) else topic_key
-    if call.injected is not None:
-        check_injected(call.injected, name, index)
+    if call.injected is not None and (code := call.injected.error_of(name, index)) is not None:
+        raise ApiError(code)
     partition = cluster.find_partition(name, index)
     if partition.topic.is_internal:
         cluster.internal_topics.open(partition)
@@ -50,13 +50,6 @@ def is_known(call: Call, topic_key: str | bytes) -> bool:
     """True if a topic has this name or id."""
     cluster = call.cluster
     return topic_key in (cluster.topic_by_id if isinstance(topic_key, bytes) else cluster.topics)
-
-
-def check_injected(injected: InjectedFaults, topic: str, index: int) -> None:
-    """Raises ApiError: the error of a fault that matches the partition."""
-    code = injected.error_of(topic, index)
-    if code is not None:
-        raise ApiError(code)
 
 
 def served_by(call: Call, partition: Partition, leader_epoch: int = NO_EPOCH, *, followers_too: bool = False) -> None:

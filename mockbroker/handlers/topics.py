@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from mockbroker.api import Errors, Needs, handles
 from mockbroker.call import Call, Wait
 from mockbroker.handlers.controlled import check_controller, check_deadline, when_known
-from mockbroker.handlers.error_responses import error_response, reported
+from mockbroker.handlers.error_responses import reported
 from mockbroker.state.errors import ApiError
 from mockbroker.state.metadata import MetadataView
 from mockbroker.state.topics.placing import MISSING_RACKS
@@ -68,10 +68,8 @@ def create_topics(call: Call, request: CreateTopicsRequest) -> CreateTopicsRespo
                 create(call, wanted, entry, validate_only=request.validate_only)
             entry.error_code = known_code(call, entry.error_code, PLACEMENT_ERROR_VERSION)
     response = CreateTopicsResponse(topics=list(entries.values()))
-    made = {} if request.validate_only else {topic.name: topic for topic in response.topics if not topic.error_code}
-    return when_known(
-        call, response, request.timeout_ms, lambda view: all(view.topic(name) for name in made), made.values()
-    )
+    made = () if request.validate_only else response.topics
+    return when_known(call, response, request.timeout_ms, made, lambda view, topic: view.topic(topic.name) is not None)
 
 
 def partitions_wanted(call: Call, topic: CreateTopicsRequest.Topic) -> int:
@@ -174,9 +172,8 @@ def delete_topics(call: Call, request: DeleteTopicsRequest) -> DeleteTopicsRespo
                 raise ApiError(ErrorCode.INVALID_REQUEST, f"expected {name} once, got it by its id too")
             call.cluster.replication_control.delete(topic)
         response.responses.append(entry)
-    gone = {topic.name: topic for topic in response.responses if not topic.error_code}
     return when_known(
-        call, response, request.timeout_ms, lambda view: not any(view.topic(name or "") for name in gone), gone.values()
+        call, response, request.timeout_ms, response.responses, lambda view, topic: view.topic(topic.name) is None
     )
 
 
@@ -206,8 +203,7 @@ def create_partitions(call: Call, request: CreatePartitionsRequest) -> CreatePar
     ZkAdminManager.createPartitions checks all brokers before it checks a topic, Kafka 1.0 to 3.9.
     """
     if call.cluster.support.missing_racks(call.broker.id):
-        refusal: CreatePartitionsResponse = error_response(request, call.version, ApiError(UNKNOWN, MISSING_RACKS))
-        return refusal
+        raise ApiError(UNKNOWN, MISSING_RACKS)
     topics = call.cluster.topics
     times = Counter(wanted.name for wanted in request.topics)
     if 1 in times.values():
@@ -232,17 +228,10 @@ def create_partitions(call: Call, request: CreatePartitionsRequest) -> CreatePar
         entry.error_code = known_code(call, entry.error_code, PARTITIONS_PLACEMENT_ERROR_VERSION)
         response.results.append(entry)
     counts = {wanted.name: wanted.count for wanted in request.topics}
-    wider = {} if request.validate_only else {entry.name: entry for entry in response.results if not entry.error_code}
-    return when_known(
-        call,
-        response,
-        request.timeout_ms,
-        lambda view: all(partitions_known(view, name) >= counts[name] for name in wider),
-        wider.values(),
-    )
 
+    def is_wider(view: MetadataView, entry: CreatePartitionsResponse.Topic) -> bool:
+        topic = view.topic(entry.name)
+        return topic is not None and len(topic.partitions) >= counts[entry.name]
 
-def partitions_known(view: MetadataView, name: str) -> int:
-    """The number of a topic's partitions that a broker knows."""
-    topic = view.topic(name)
-    return 0 if topic is None else len(topic.partitions)
+    widened = () if request.validate_only else response.results
+    return when_known(call, response, request.timeout_ms, widened, is_wider)

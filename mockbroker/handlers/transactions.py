@@ -115,7 +115,7 @@ def added(
     by_topic: dict[str, dict[int, None]] = {}
     for topic in topics:
         by_topic.setdefault(topic.name, {}).update(dict.fromkeys(topic.partitions))
-    once = [AddPartitionsToTxnTopic(name=name, partitions=list(indexes)) for name, indexes in by_topic.items()]
+    once = [AddPartitionsToTxnTopic(name=name, partitions=list(found)) for name, found in by_topic.items() if found]
     partitions = [(topic.name, index) for topic in once for index in topic.partitions]
     errors: dict[TopicPartition, int] = {one: unfit for one in partitions if (unfit := error_of(call, one))}
     if errors:
