@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 from mockbroker.call import Call, Wait
+from mockbroker.handlers.leadership import when_done
 from mockbroker.state.errors import ApiError
 from mockbroker.state.metadata import MetadataView
 from mockbroker.state.replicas.network import CONTROLLER
@@ -49,15 +50,9 @@ def when_known(
     After ``timeout_ms`` these get REQUEST_TIMED_OUT.
     """
     view, done = call.view, [entry for entry in entries if not entry.error_code]
+
+    def time_out(entry: Any) -> None:
+        entry.error_code = ErrorCode.REQUEST_TIMED_OUT
+
     until_ms = call.now_ms + max(0, timeout_ms)
-
-    def again(later: Call) -> Answer | Wait:
-        if all(is_known(view, entry) for entry in done):
-            return answer
-        if later.now_ms < until_ms:
-            return Wait(until_ms=until_ms, on=(view,), then=again)
-        for entry in done:
-            entry.error_code = ErrorCode.REQUEST_TIMED_OUT
-        return answer
-
-    return again(call)
+    return when_done(call, answer, done, until_ms, lambda _, entry: is_known(view, entry), time_out, on=view)

@@ -66,18 +66,16 @@ PartitionResponse = FetchResponse.Topic.Partition
 
 
 class FetchParams(NamedTuple):
-    """A fetch request: its partitions in order, its limits, its session if any, its rack, and whether a replica reads,
-    which may read all records.
+    """A fetch request: its partitions in order, its session if any, its limits, and whether a replica reads, which may
+    read all records.
     """
 
+    request: FetchRequest
     wanted: list[FetchPartition]
     session: FetchSession | None
     full: bool
-    min_bytes: int
     max_bytes: int
     until_ms: int
-    rack: str
-    isolation_level: int
     is_replicas: bool
 
 
@@ -148,18 +146,9 @@ def fetch(call: Call, request: FetchRequest) -> FetchResponse | Wait:
             raise
         return FetchResponse(error_code=error.code)  # without the session's id: SessionErrorContext
     max_bytes = min(request.max_bytes, call.cluster.settings["fetch.max.bytes"])
-    reading = FetchParams(
-        wanted,
-        session,
-        full,
-        min(request.min_bytes, max_bytes),
-        max_bytes,
-        call.now_ms + max(0, request.max_wait_ms),
-        request.rack_id if call.replica_id < 0 else "",
-        request.isolation_level,
-        call.replica_id >= 0 or FUTURE_REPLICA in replicas,
-    )
-    return read(call, reading)
+    until_ms = call.now_ms + max(0, request.max_wait_ms)
+    is_replicas = call.replica_id >= 0 or FUTURE_REPLICA in replicas
+    return read(call, FetchParams(request, wanted, session, full, max_bytes, until_ms, is_replicas))
 
 
 def read(
@@ -188,9 +177,9 @@ def read(
             idle = False
             urgent = urgent or one.is_final or one.on_older_segment
     if not idle:
-        check_isolation_level(reading.isolation_level)
+        check_isolation_level(reading.request.isolation_level)
     may_wait = call.now_ms < reading.until_ms and not call.cluster.is_ending
-    if may_wait and not urgent and not idle and size < reading.min_bytes:
+    if may_wait and not urgent and not idle and size < min(reading.request.min_bytes, reading.max_bytes):
         keys = tuple(one.partition for one in reads if one.partition is not None)
         now = call.cluster.version
         return Wait(until_ms=reading.until_ms, on=keys, then=lambda later: read(later, reading, reads, now))
@@ -320,7 +309,8 @@ def read_log(
         log_start_offset=log.start_offset,
         aborted_transactions=None,
     )
-    near = near_replica(call, partition, reading.rack, offset) if reading.rack else None
+    rack = reading.request.rack_id if call.replica_id < 0 else ""
+    near = near_replica(call, partition, rack, offset) if rack else None
     if near is not None:
         entry.preferred_read_replica = near
         return PartitionRead(wanted, partition, entry, is_final=True)
@@ -329,7 +319,7 @@ def read_log(
         if diverging is not None:
             entry.diverging_epoch = diverging
             return PartitionRead(wanted, partition, entry, is_final=True)
-    committed_only = reading.isolation_level == READ_COMMITTED and not reading.is_replicas
+    committed_only = reading.request.isolation_level == READ_COMMITTED and not reading.is_replicas
     max_bytes = min(wanted.max_bytes, room)
     before = last_stable_offset if committed_only else readable_end
     if reading.is_replicas and partition.leader == call.broker.id and owner is partition:

@@ -6,7 +6,7 @@ brokers that serve its requests.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, TypeVar
 
 from kafka_rack.diskless import DisklessBrokers, DisklessClient, DisklessPartition, ShownPartition
@@ -134,15 +134,16 @@ def when_done(
     until_ms: int,
     is_done: Callable[[Call, Any], bool],
     time_out: Callable[[Any], None],
+    on: Hashable = None,
 ) -> Answer | Wait:
     """The response, once ``is_done`` for all that was written; after ``until_ms``, the rest has timed out.
 
-    Each of ``written`` has its ``partition``, whose changes continue the call.
+    Changes of ``on`` continue the call; None: those of the ``partition`` of each.
     """
     missing = [one for one in written if not is_done(call, one)]
     if missing and call.now_ms < until_ms:
-        keys = tuple(one.partition for one in missing)
-        return Wait(until_ms, keys, lambda later: when_done(later, response, missing, until_ms, is_done, time_out))
+        keys = tuple(one.partition for one in missing) if on is None else (on,)
+        return Wait(until_ms, keys, lambda later: when_done(later, response, missing, until_ms, is_done, time_out, on))
     for one in missing:
         time_out(one)
     return response
