@@ -443,8 +443,8 @@ def respond(call: Call, reading: FetchParams, reads: Sequence[PartitionRead]) ->
         answered.append(wanted)
     call.wanted, call.in_session = reading.wanted, session is not None
     call.parts = fetched_parts(call, response, answered)
-    if call.replica_id < 0:
-        failed = [one.entry for one in reads if one.is_final]
+    failed = [one.entry for one in reads if one.is_final]
+    if failed and call.replica_id < 0:
         response.node_endpoints = node_endpoints(call, failed, FetchResponse.NodeEndpoint)
     return response
 

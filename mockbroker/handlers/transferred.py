@@ -21,8 +21,8 @@ NO_OFFSET = NO_REPLICA = -1
 HEAD_BYTES = 61  # of a batch
 MESSAGE_BYTES = 26  # at least, of a message of an older format
 FRAME_BYTES = 12  # of either: its offset and its length
-BASE_OFFSET, LAST_OFFSET_DELTA, LENGTH = Struct(">q"), Struct(">i"), Struct(">i")
-LENGTH_AT, MAGIC_AT, LAST_OFFSET_DELTA_AT = 8, 16, 23
+FRAME, LAST_OFFSET_DELTA = Struct(">qi4xB"), Struct(">i")  # offset, length and magic of either
+MAGIC_AT, LAST_OFFSET_DELTA_AT = 16, 23
 CRC = slice(17, 21)
 MAGIC_OF_BATCHES = 2
 
@@ -73,7 +73,7 @@ def produced_parts(call: Call, response: Any, ends: Mapping[int, int] | None = N
 def fetched_parts(call: Call, response: Any, wanted: Iterable[FetchPartition]) -> list[FetchedPart]:
     """A part for each partition of the answer; ``wanted`` has the requested offsets."""
     is_share = call.api_key != FETCH  # members of share groups read by other APIs
-    requested = {} if is_share else {one.key: one.fetch_offset for one in wanted}
+    requested = {} if is_share else {(one.topic, one.index): one.fetch_offset for one in wanted}
     found: list[FetchedPart] = []
     for topic in response.responses:
         given = None if is_share else topic.topic
@@ -135,18 +135,18 @@ def offsets_in(records: Any, requested: int) -> tuple[int, int]:
 
     The last batch may be incomplete. A set of messages of an older format begins at the requested offset.
     """
-    if not len(records):
+    if not records:
         return requested, requested
-    pieces = records.pieces if isinstance(records, Pieces) else (records,)
-    first: int = BASE_OFFSET.unpack_from(pieces[0])[0] if is_batch(pieces[0]) else requested
-    after_last = NO_OFFSET
-    for piece in pieces:
+    first, after_last = requested, NO_OFFSET
+    for piece in records.pieces if isinstance(records, Pieces) else (records,):
         at, end = 0, len(piece)
         while at + MESSAGE_BYTES <= end:
-            after = at + FRAME_BYTES + LENGTH.unpack_from(piece, at + LENGTH_AT)[0]
-            in_batch = piece[at + MAGIC_AT] == MAGIC_OF_BATCHES
+            offset, length, magic = FRAME.unpack_from(piece, at)
+            in_batch, after = magic == MAGIC_OF_BATCHES, at + FRAME_BYTES + length
             if not at + (HEAD_BYTES if in_batch else MESSAGE_BYTES) <= after <= end:
                 break
-            after_last = BASE_OFFSET.unpack_from(piece, at)[0] + (offsets_of(piece, at) if in_batch else 1)
+            if in_batch and after_last == NO_OFFSET:
+                first = offset
+            after_last = offset + (offsets_of(piece, at) if in_batch else 1)
             at = after
     return first, after_last
