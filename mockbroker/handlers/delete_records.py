@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from mockbroker.api import Errors, Needs, handles
 from mockbroker.call import Call, Wait
-from mockbroker.handlers.error_responses import reported
+from mockbroker.handlers.error_responses import by_topic, reported
 from mockbroker.handlers.leadership import find_partition, served_by, when_done
 from mockbroker.state.errors import ApiError
 from mockbroker.state.topics.topic import Partition
@@ -42,21 +42,13 @@ class Deletion(NamedTuple):
 )
 def delete_records(call: Call, request: DeleteRecordsRequest) -> DeleteRecordsResponse | Wait:
     """Move the start of each log. If a request names a partition twice, the last one counts."""
-    wanted: dict[str, dict[int, int]] = {}
-    for topic in request.topics:
-        offsets = wanted.setdefault(topic.name, {})
-        offsets.update((partition.partition_index, partition.offset) for partition in topic.partitions)
-    response = DeleteRecordsResponse()
+    wanted = {(topic.name, one.partition_index): one.offset for topic in request.topics for one in topic.partitions}
+    entries = {place: PartitionResponse(partition_index=place[1], low_watermark=UNKNOWN_OFFSET) for place in wanted}
     done: list[Deletion] = []
-    for name, offsets in wanted.items():
-        entries = []
-        for index, offset in offsets.items():
-            entry = PartitionResponse(partition_index=index, low_watermark=UNKNOWN_OFFSET)
-            entries.append(entry)
-            with reported(entry):
-                done.append(delete(call, name, index, offset, entry))
-        if entries:
-            response.topics.append(DeleteRecordsResponse.Topic(name=name, partitions=entries))
+    for place, offset in wanted.items():
+        with reported(entries[place]):
+            done.append(delete(call, *place, offset, entries[place]))
+    response = DeleteRecordsResponse(topics=by_topic(DeleteRecordsResponse.Topic, entries))
     late = []
     if request.timeout_ms < FOLLOWED_AFTER_MS:
         late = [one for one in done if one.offset > one.start_before and has_followers(call, one.partition)]

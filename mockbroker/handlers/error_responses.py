@@ -8,7 +8,7 @@ versions that 4.x dropped, 3.9.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -117,6 +117,21 @@ def add_entries(entries: list[Any], added: Iterable[Any], levels: Sequence[Level
         else:
             name = further[0].answered
             add_entries(getattr(same, name), getattr(entry, name), further)
+
+
+def by_topic(
+    topic_class: Any, entries: Mapping[tuple[Any, int], Any], key: str = "name", partitions: str = "partitions"
+) -> list[Any]:
+    """The topics of an answer, each once, from its partitions' entries by topic and partition.
+
+    Args:
+        key: the field with a topic's name or id.
+        partitions: the field with its partitions.
+    """
+    topics: dict[Any, list[Any]] = {}
+    for (topic, _), entry in entries.items():
+        topics.setdefault(topic, []).append(entry)
+    return [topic_class(**{key: topic, partitions: found}) for topic, found in topics.items()]
 
 
 def each_topic_once(call: Call, topics: Iterable[Any]) -> list[Any]:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from mockbroker.api import Errors, Needs, handles
 from mockbroker.call import Call
-from mockbroker.handlers.error_responses import reported
+from mockbroker.handlers.error_responses import by_topic, reported
 from mockbroker.handlers.leadership import (
     NO_EPOCH,
     READ_COMMITTED,
@@ -21,6 +21,7 @@ from mockbroker.handlers.leadership import (
     served_by,
 )
 from mockbroker.state.errors import ApiError
+from mockbroker.state.image import TopicPartition
 from mockbroker.state.logs.log import Log, StoredBatch
 from protocol.apis.list_offsets import ListOffsetsRequest, ListOffsetsResponse
 from protocol.error_codes import ErrorCode
@@ -46,20 +47,15 @@ Found = tuple[int, int, int]
 def list_offsets(call: Call, request: ListOffsetsRequest) -> ListOffsetsResponse:
     """An offset for each requested partition; one entry, with an error, for a partition that is named twice."""
     check_isolation_level(request.isolation_level)
-    topics: dict[str, dict[int, PartitionResponse]] = {}
+    entries: dict[TopicPartition, PartitionResponse] = {}
     for topic in request.topics:
         for wanted in topic.partitions:
-            entries = topics.setdefault(topic.name, {})
-            index = wanted.partition_index
-            if index in entries:
-                entries[index] = PartitionResponse(partition_index=index, error_code=ErrorCode.INVALID_REQUEST)
+            place = topic.name, wanted.partition_index
+            if place in entries:
+                entries[place] = PartitionResponse(partition_index=place[1], error_code=ErrorCode.INVALID_REQUEST)
             else:
-                entries[index] = partition_entry(call, topic.name, wanted, request)
-    return ListOffsetsResponse(
-        topics=[
-            ListOffsetsResponse.Topic(name=name, partitions=list(entries.values())) for name, entries in topics.items()
-        ]
-    )
+                entries[place] = partition_entry(call, topic.name, wanted, request)
+    return ListOffsetsResponse(topics=by_topic(ListOffsetsResponse.Topic, entries))
 
 
 def partition_entry(

@@ -9,11 +9,9 @@ ReplicaManager.alterReplicaLogDirs and describeLogDirs, Apache Kafka 4.4.
 
 from __future__ import annotations
 
-from itertools import groupby
-
 from mockbroker.api import Errors, Needs, handles
 from mockbroker.call import Call
-from mockbroker.handlers.error_responses import reported
+from mockbroker.handlers.error_responses import by_topic, reported
 from mockbroker.state.brokers.log_dirs import (
     VOLUME_BYTES,
     is_cordoned,
@@ -21,6 +19,7 @@ from mockbroker.state.brokers.log_dirs import (
     move_replica,
     replicas_in,
 )
+from mockbroker.state.image import TopicPartition
 from protocol.apis.log_dirs import (
     AlterReplicaLogDirsRequest,
     AlterReplicaLogDirsResponse,
@@ -42,49 +41,37 @@ def alter_replica_log_dirs(call: Call, request: AlterReplicaLogDirsRequest) -> A
         for topic in directory.topics
         for index in topic.partitions
     }
-    topics: dict[str, Moved] = {}
-    for (name, index), path in wanted.items():
-        entry = Moved.Partition(partition_index=index)
-        with reported(entry):
-            move_replica(call.cluster, call.broker.id, name, index, path)
-        topics.setdefault(name, Moved(topic_name=name)).partitions.append(entry)
-    return AlterReplicaLogDirsResponse(results=list(topics.values()))
+    entries = {place: Moved.Partition(partition_index=place[1]) for place in wanted}
+    for place, path in wanted.items():
+        with reported(entries[place]):
+            move_replica(call.cluster, call.broker.id, *place, path)
+    return AlterReplicaLogDirsResponse(results=by_topic(Moved, entries, key="topic_name"))
 
 
 @handles(DescribeLogDirsRequest, access=Needs(cluster="Describe"), errors=Errors(parts="none"))
 def describe_log_dirs(call: Call, request: DescribeLogDirsRequest) -> DescribeLogDirsResponse:
     """Each directory of the broker, with the requested replicas that it has."""
-    wanted: dict[str, set[int]] | None = None
+    wanted: set[TopicPartition] | None = None
     if request.topics is not None:
-        wanted = {}
-        for topic in request.topics:
-            wanted.setdefault(topic.topic, set()).update(topic.partitions)
+        wanted = {(topic.topic, index) for topic in request.topics for index in topic.partitions}
     return DescribeLogDirsResponse(results=[described(call, path, wanted) for path in log_dirs(call.cluster)])
 
 
-def described(call: Call, path: str, wanted: dict[str, set[int]] | None) -> Result:
+def described(call: Call, path: str, wanted: set[TopicPartition] | None) -> Result:
     cluster, broker_id = call.cluster, call.broker.id
     replicas = list(replicas_in(cluster, broker_id, path))
     if any(broker_id in one.partition.overrides.offline for one in replicas):
         return Result(log_dir=path, error_code=ErrorCode.KAFKA_STORAGE_ERROR)
     used_bytes = sum(one.size_bytes for one in replicas)
-    shown = [
-        one for one in replicas if wanted is None or one.partition.index in wanted.get(one.partition.topic.name, ())
-    ]
+    sizes = {(one.partition.topic.name, one.partition.index): one for one in replicas}
+    entries = {
+        place: Result.Topic.Partition(partition_index=place[1], partition_size=one.size_bytes, offset_lag=one.lag)
+        for place, one in sizes.items()
+        if wanted is None or place in wanted
+    }
     return Result(
         log_dir=path,
-        topics=[
-            Result.Topic(
-                name=name,
-                partitions=[
-                    Result.Topic.Partition(
-                        partition_index=one.partition.index, partition_size=one.size_bytes, offset_lag=one.lag
-                    )
-                    for one in sizes
-                ],
-            )
-            for name, sizes in groupby(shown, lambda one: one.partition.topic.name)
-        ],
+        topics=by_topic(Result.Topic, entries),
         is_cordoned=is_cordoned(cluster, broker_id, path),
         total_bytes=VOLUME_BYTES,
         usable_bytes=max(0, VOLUME_BYTES - used_bytes),

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from mockbroker.api import Errors, Needs, RequestError, handles
 from mockbroker.call import Call, Verdict, Wait
+from mockbroker.handlers.error_responses import by_topic
 from mockbroker.handlers.leadership import find_partition, name_leader, node_endpoints, served_by, when_done
 from mockbroker.handlers.transferred import produced_parts
 from mockbroker.state.errors import ApiError
@@ -63,18 +64,14 @@ class AppendedRecords(NamedTuple):
 
 
 def each_once(
-    request: ProduceRequest, answer: ProduceResponse, _error: RequestError, _version: int
+    request: ProduceRequest, answer: ProduceResponse, _error: RequestError, version: int
 ) -> ProduceResponse | None:
     """The answer to a failed request, with each partition once; None if the producer expects no answer."""
     if request.acks == NO_ACKS:
         return None
-    topics: dict[tuple[str, bytes], ProduceResponse.Topic] = {}
-    for topic in answer.responses:
-        if topic.partition_responses:
-            topics.setdefault((topic.name, topic.topic_id), topic).partition_responses += topic.partition_responses
-    for topic in topics.values():
-        topic.partition_responses = list({one.index: one for one in topic.partition_responses}.values())
-    answer.responses = list(topics.values())
+    key = "topic_id" if version >= TOPIC_ID_VERSION else "name"
+    entries = {(getattr(topic, key), one.index): one for topic in answer.responses for one in topic.partition_responses}
+    answer.responses = by_topic(ProduceResponse.Topic, entries, key, "partition_responses")
     return answer
 
 

@@ -15,12 +15,12 @@ Kafka 4.4.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import groupby
 from typing import NamedTuple
 
 from mockbroker.api import Errors, Needs, handles
 from mockbroker.call import Call, Wait
 from mockbroker.groups.kind import check_group_id
+from mockbroker.handlers.error_responses import by_topic
 from mockbroker.handlers.find_coordinator import check_coordinator
 from mockbroker.handlers.group_offsets import Offsets, commit, store_offsets
 from mockbroker.handlers.leadership import find_partition, served_by, when_done
@@ -222,11 +222,7 @@ def write_txn_markers(call: Call, request: WriteTxnMarkersRequest) -> WriteTxnMa
     response = WriteTxnMarkersResponse(
         markers=[
             WriteTxnMarkersResponse.Marker(
-                producer_id=producer_id,
-                topics=[
-                    WriteTxnMarkersResponse.Marker.Topic(name=name, partitions=[result for _, result in found])
-                    for name, found in groupby(of_producer.items(), key=lambda item: item[0][0])
-                ],
+                producer_id=producer_id, topics=by_topic(WriteTxnMarkersResponse.Marker.Topic, of_producer)
             )
             for producer_id, of_producer in results.items()
             if of_producer

@@ -17,7 +17,7 @@ import msgspec
 
 from mockbroker.api import Errors, Needs, handles
 from mockbroker.call import Call
-from mockbroker.handlers.error_responses import reported
+from mockbroker.handlers.error_responses import by_topic, reported
 from mockbroker.handlers.find_coordinator import check_coordinator
 from mockbroker.share_groups.share_states import SHARE_TOPIC, SharePartitionKey, coordinator_key, share_coordinator
 from mockbroker.share_groups.state.coordinator import ShareCoordinator
@@ -77,11 +77,11 @@ def answered(call: Call, request: Any, handle: Handle) -> Any:
     allows_empty = isinstance(request, InitializeShareGroupStateRequest)
     if not request.group_id or not (allows_empty or all(topic.partitions for topic in request.topics)):
         return response()
-    topics: dict[bytes, dict[int, Any]] = {}
+    results: dict[tuple[bytes, int], Any] = {}
     for topic in request.topics:
-        results = topics.setdefault(topic.topic_id, {}) if topic.partitions else {}
         for entry in topic.partitions:
-            result = results[entry.partition] = response.Topic.Partition(partition=entry.partition)
+            result = response.Topic.Partition(partition=entry.partition)
+            results[topic.topic_id, entry.partition] = result
             key = SharePartitionKey(request.group_id, topic.topic_id, entry.partition)
             with reported(result):
                 check_coordinator(call, coordinator_key(key), SHARE_TOPIC)
@@ -89,8 +89,4 @@ def answered(call: Call, request: Any, handle: Handle) -> Any:
                 for name in SHOWN if state is not None else ():
                     if hasattr(result, name):
                         setattr(result, name, getattr(state, name))
-    return response(
-        results=[
-            response.Topic(topic_id=topic_id, partitions=list(found.values())) for topic_id, found in topics.items()
-        ]
-    )
+    return response(results=by_topic(response.Topic, results, key="topic_id"))
