@@ -105,34 +105,22 @@ def transaction_errors_of(call: Call, request: ProduceRequest, transactional_id:
             producers = call.own_copy(partition).producers
             if not producers.has_open(*pair):
                 unverified.append((place, producers, header.base_sequence))
-    if len(set(batches.values())) > 1:
+    pairs = set(batches.values())
+    if len(pairs) > 1:
         raise ApiError(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
     if not unverified:
         return {}
-    return verified(call, transactional_id, next(iter(batches.values())), unverified)
-
-
-def verified(
-    call: Call,
-    transactional_id: str,
-    pair: tuple[int, int],
-    unverified: list[tuple[TopicPartition, PartitionProducers, int]],
-) -> TransactionErrors:
-    """The coordinator's errors for the partitions in which a producer's transaction begins.
-
-    Args:
-        unverified: each partition with its producer state, and the sequence number of the batch.
-    """
+    (pair,) = pairs
     missing = code_if_missing(call.version, ABORTABLE_VERSION)
-    begins_bumped = missing is None
-    errors: dict[TopicPartition, ErrorCode] = {}
-    for place, producers, sequence in unverified:
-        if not producers.begin_verification(*pair, sequence, starts_at_zero=begins_bumped):
-            errors[place] = ErrorCode.INVALID_PRODUCER_EPOCH
+    errors: TransactionErrors = {
+        place: ErrorCode.INVALID_PRODUCER_EPOCH
+        for place, producers, sequence in unverified
+        if not producers.begin_verification(*pair, sequence, starts_at_zero=missing is None)
+    }
     places = [place for place, _, _ in unverified if place not in errors]
     if places:
         errors |= transaction_errors(call, Producer(transactional_id, *pair), places, missing)
-    if not begins_bumped:
+    if missing is not None:
         for place, code in errors.items():
             if code is ErrorCode.CONCURRENT_TRANSACTIONS:
                 errors[place] = ErrorCode.NOT_COORDINATOR  # on which older clients retry
