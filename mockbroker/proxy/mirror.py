@@ -164,9 +164,11 @@ class Mirror:
             (tuple(one.replica_nodes), tuple(one.isr_nodes), one.leader_id, max(0, getattr(one, "leader_epoch", 0)))
             for one in found
         ]
-        if known is not None and states == [
-            (one.replicas, one.isr, one.leader, one.leader_epoch) for one in known.partitions
-        ]:
+        if (
+            known is not None
+            and known.id == topic_id
+            and states == [(one.replicas, one.isr, one.leader, one.leader_epoch) for one in known.partitions]
+        ):
             return False
         records = [
             PartitionRecord(

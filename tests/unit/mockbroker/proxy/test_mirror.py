@@ -84,3 +84,13 @@ def test_a_topic_that_grows_has_leaders_and_replicas_for_its_new_partitions():
     mirror.learn(said(orders=3), 12)
     partitions = mirror.cluster.topics["orders"].partitions
     assert [(one.leader, one.replicas, one.isr) for one in partitions] == [(0, (0,), (0,))] * 3
+
+
+def test_a_topic_gets_its_true_id_from_a_later_answer_that_says_nothing_else_new():
+    mirror = Mirror(empty_mirror(), {})
+    partition = MetadataResponse.Topic.Partition(partition_index=0, leader_id=0, replica_nodes=[0], isr_nodes=[0])
+    for topic_id, version in ((bytes(16), 9), (b"1" * 16, 12), (b"2" * 16, 12)):
+        topic = MetadataResponse.Topic(name="orders", topic_id=topic_id, partitions=[partition])
+        mirror.learn(MetadataResponse(topics=[topic]), version)
+        if version == 12:
+            assert list(mirror.cluster.topic_by_id) == [topic_id]
