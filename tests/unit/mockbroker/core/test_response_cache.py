@@ -75,11 +75,15 @@ def test_a_cached_answer_is_recorded_as_the_first_one(sim):
     assert calls == {"diskless_az=b": 2, "other": 1}
 
 
-def test_no_answer_is_cached_while_faults_or_access_rules_may_act_on_it(sim):
+def test_no_answer_is_cached_while_faults_may_act_on_it(sim):
     client = Client(sim)
     client.ask(METADATA, 12)
     sim.faults.add({"match": {"api": "Metadata"}, "effect": {"throttle_ms": 70}})
     assert client.ask(METADATA, 12).throttle_time_ms == 70
+
+
+@pytest.mark.access_control
+def test_no_answer_is_cached_while_access_rules_may_act_on_it():
     guarded = Simulation(settings={"authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer"})
     guarded.cluster.replication_control.create("hidden", 1)
     client = Client(guarded)
