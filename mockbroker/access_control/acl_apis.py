@@ -132,7 +132,8 @@ def unreadable(call: Call, acls: Sequence[Acl | AclFilter]) -> Verdict | None:
     """The end of the connection if Kafka could not parse one of these entries or filters."""
     for acl in acls:
         if UNKNOWN in numbers_of(acl) or (call.version == LITERAL_ONLY_VERSION and acl.pattern_type != LITERAL):
-            return Verdict(closes=f"expected known numbers, got {numbers_of(acl)}")
+            place = "an entry" if isinstance(acl, Acl) else "a filter"
+            return Verdict(closes=f"expected known numbers in {place}, got {numbers_of(acl)}")
     return None
 
 
