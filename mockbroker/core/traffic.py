@@ -378,7 +378,10 @@ class Traffic(InOwnThread):
         }
 
     def _clients_json(self) -> list[dict[str, Any]]:
-        """The clients; connections without records and rack are added to their client's others."""
+        """The clients, with the source by which requests with records have their rack.
+
+        Connections without records and rack are added to their client's others.
+        """
         found: dict[tuple[str | None, str | None], dict[str, Any]] = {}
         for key, amounts in self._flows.items():
             if key.category == "replication":
@@ -393,6 +396,8 @@ class Traffic(InOwnThread):
             row["calls"] += amounts[0]
             if key.category != "other":
                 row[f"{key.locality}_bytes"] += amounts[3]
+                if not is_other:
+                    row["client_rack_source"] = key.client_rack_from
                 if key.reason not in NOTHING_TO_SAVE and not is_other:
                     row["reason"], row["detail"] = key.reason, key.detail
         known = {client_id: name for name in found if (client_id := name[0]) and name[1]}
