@@ -103,7 +103,9 @@ async def test_connections_that_send_no_request_make_room(cluster, monkeypatch):
     async with ControlServer(cluster) as control:
         silent = [await asyncio.open_connection("127.0.0.1", control.port) for _ in range(3)]
         silent[1][1].write(b"GET /healthz HTTP/1.1\r\n")  # a head that never ends
-        assert [await reader.read() for reader, _ in silent] == [b""] * 3
+        assert await silent[0][0].read() == await silent[2][0].read() == b""
+        with contextlib.suppress(ConnectionResetError):  # the end of the connection may cross the head
+            assert await silent[1][0].read() == b""
         monkeypatch.setattr(server, "FIRST_REQUEST_S", 60)
         async with httpx.AsyncClient(timeout=None, **PLAIN_HTTP) as client:
             assert (await client.get(f"{control.url}/healthz")).status_code == 200
