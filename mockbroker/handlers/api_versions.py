@@ -26,7 +26,6 @@ PRODUCE = 0
 """Listed from version 0 even if versions below 3 are refused: librdkafka would not compress (KAFKA-18659)."""
 KIP_511_VERSION = 3
 FEATURE_LEVEL_0_VERSION = 4
-KIP_1242_VERSION = 5
 UNKNOWN_NODE = -1
 SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 """Pattern of a client's name and version: ``SOFTWARE_NAME_VERSION_PATTERN`` of ApiVersionsRequest."""
@@ -41,7 +40,7 @@ def api_versions(call: Call, request: ApiVersionsRequest) -> ApiVersionsResponse
     authenticator = call.session.authenticator
     if authenticator is not None and not authenticator.is_complete:
         authenticator.versions_sent()  # before the login Kafka does not check the node id
-    elif is_misdirected(call, request):
+    elif request.cluster_id is not None and (request.cluster_id, request.node_id) != (call.cluster.id, call.broker.id):
         return ApiVersionsResponse(error_code=ErrorCode.REBOOTSTRAP_REQUIRED)
     response = ApiVersionsResponse(
         api_keys=[
@@ -59,8 +58,6 @@ def with_features(call: Call, response: ApiVersionsResponse) -> ApiVersionsRespo
     Before v4 it omits features that support level 0: Java clients up to 3.8 fail on them.
     Source: ApiVersionsResponse.maybeFilterSupportedFeatureKeys, Apache Kafka 4.4 (KAFKA-17011).
     """
-    if call.version < KIP_511_VERSION:
-        return response
     for name, (lowest, highest) in sorted(supported_levels(call.cluster.release).items()):
         if lowest or call.version >= FEATURE_LEVEL_0_VERSION:
             supported = ApiVersionsResponse.SupportedFeature(name=name, min_version=lowest, max_version=highest)
@@ -75,18 +72,11 @@ def with_features(call: Call, response: ApiVersionsResponse) -> ApiVersionsRespo
 
 def is_valid(request: ApiVersionsRequest, version: int) -> bool:
     """True if Kafka accepts the client's name and version, and both or neither of cluster id and node id are set."""
-    if version >= KIP_1242_VERSION and (request.cluster_id is None) != (request.node_id == UNKNOWN_NODE):
+    if (request.cluster_id is None) != (request.node_id == UNKNOWN_NODE):
         return False
     return version < KIP_511_VERSION or all(
         SOFTWARE.fullmatch(text) for text in (request.client_software_name, request.client_software_version)
     )
-
-
-def is_misdirected(call: Call, request: ApiVersionsRequest) -> bool:
-    """True if the client expects another cluster, or another broker of this one."""
-    if call.version < KIP_1242_VERSION or request.cluster_id is None:
-        return False
-    return (request.cluster_id, request.node_id) != (call.cluster.id, call.broker.id)
 
 
 def refuse_version(served: Mapping[int, tuple[int, int]] = SERVED) -> ApiVersionsResponse:

@@ -48,10 +48,8 @@ MESSAGE_TIME_VERSION = 2
 BATCH_VERSION = 4  # earlier versions get whole messages, converted
 STORAGE_ERROR_VERSION = 6
 TOPIC_ID_VERSION = 13
-SESSION_VERSION = 7
 FOLLOWER_VERSION = 11
 ENDPOINTS_VERSION = 16
-CURRENT_LEADER_VERSION = 12
 UNKNOWN_OFFSET = -1
 NO_ID = bytes(16)
 FUTURE_REPLICA = -3  # of a broker's own replica on its way to another directory
@@ -86,8 +84,7 @@ class PartitionRead:
     ``entry`` is its part of the answer; ``respond`` adds the records. ``is_final``: it is an error, a preferred replica
     or a diverging epoch. ``batches`` ends with the beginning of the first batch that does not fit, if there is any.
     ``seen`` is the readable range at the time, which shows a later read whether anything is new.
-    ``on_older_segment``: the records extend past one segment, so the fetch does not wait. ``unknown``: this broker's
-    metadata lack its topic's id (1) or the partition (2).
+    ``on_older_segment``: the records extend past one segment, so the fetch does not wait.
     """
 
     wanted: FetchPartition
@@ -98,7 +95,11 @@ class PartitionRead:
     seen: tuple[int, int] | None = None
     is_final: bool = False
     on_older_segment: bool = False
-    unknown: int = 0
+
+    @property
+    def unknown(self) -> int:
+        """1 if this broker's metadata lack the topic's id, 2 if they lack the partition, else 0."""
+        return UNKNOWN_TO_METADATA.get(self.entry.error_code, 0)
 
 
 def in_session(request: FetchRequest, answer: FetchResponse, _error: RequestError, _version: int) -> FetchResponse:
@@ -195,8 +196,7 @@ def open_session(call: Call, request: FetchRequest) -> tuple[FetchSession | None
     """The session, resumed or new, True if all partitions are answered, and the requested partitions."""
     by_topic_id = call.version >= TOPIC_ID_VERSION
     named = list(named_partitions(request, by_topic_id))
-    has_session = request.session_id != NO_SESSION or request.session_epoch != FINAL_EPOCH
-    if call.version < SESSION_VERSION or not has_session:
+    if (request.session_id, request.session_epoch) == (NO_SESSION, FINAL_EPOCH):
         return (None, True, without_doubles(named))
     sessions = call.cluster.fetch_sessions_of(call.broker.id)
     if request.session_epoch in (FIRST_EPOCH, FINAL_EPOCH):
@@ -256,8 +256,7 @@ def read_partition(
             entry.error_code = ErrorCode.NOT_LEADER_OR_FOLLOWER
         if error.code in LEADER_MOVED and call.version >= ENDPOINTS_VERSION and partition is not None:
             name_leader(call, partition, entry)
-        unknown = UNKNOWN_TO_METADATA.get(error.code, 0)
-        return PartitionRead(wanted, partition, entry, is_final=True, unknown=unknown)
+        return PartitionRead(wanted, partition, entry, is_final=True)
 
 
 def check_is_follower(call: Call, partition: Partition, leader_epoch: int) -> None:
@@ -314,7 +313,7 @@ def read_log(
     if near is not None:
         entry.preferred_read_replica = near
         return PartitionRead(wanted, partition, entry, is_final=True)
-    if wanted.last_fetched_epoch >= 0 and call.version >= CURRENT_LEADER_VERSION:
+    if wanted.last_fetched_epoch >= 0:
         diverging = diverging_epoch(log, wanted, readable_end)
         if diverging is not None:
             entry.diverging_epoch = diverging
@@ -420,10 +419,8 @@ def respond(call: Call, reading: FetchParams, reads: Sequence[PartitionRead]) ->
     session = reading.session
     response = FetchResponse(session_id=session.id if session is not None else NO_SESSION)
     answered: list[FetchPartition] = []
-    if any(one.unknown for one in reads):
-        reads = sorted(reads, key=lambda one: one.unknown)  # these come last; the sort is stable
     last_topic: TopicKey | None = None
-    for one in reads:
+    for one in sorted(reads, key=lambda one: one.unknown):  # those of unknown topics come last; the sort is stable
         if session is not None and not is_news(reading, one):
             continue
         entry = with_records(call, one) if one.batches else one.entry
@@ -443,8 +440,8 @@ def respond(call: Call, reading: FetchParams, reads: Sequence[PartitionRead]) ->
         answered.append(wanted)
     call.wanted, call.in_session = reading.wanted, session is not None
     call.parts = fetched_parts(call, response, answered)
-    failed = [one.entry for one in reads if one.is_final]
-    if failed and call.replica_id < 0:
+    if call.replica_id < 0:
+        failed = (one.entry for one in reads if one.is_final)
         response.node_endpoints = node_endpoints(call, failed, FetchResponse.NodeEndpoint)
     return response
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, TypeVar
 
-from kafka_rack.diskless import DisklessBrokers, DisklessClient, DisklessPartition, ShownPartition
+from kafka_rack.diskless import DisklessBrokers, DisklessClient, DisklessPartition
 from mockbroker.call import Call, Wait
 from mockbroker.state.errors import ApiError
-from mockbroker.state.metadata import KnownBroker, KnownTopic
+from mockbroker.state.metadata import KnownBroker
 from mockbroker.state.topics.topic import NO_LEADER, Partition
 from protocol.error_codes import ErrorCode
 
@@ -20,7 +20,6 @@ NO_EPOCH = -1
 Answer = TypeVar("Answer")
 
 READ_UNCOMMITTED, READ_COMMITTED = 0, 1  # isolation levels
-TIERED = "remote.storage.enable"
 LEADER_MOVED = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
 """The errors whose answer has the leader and its address (KIP-951)."""
 
@@ -160,20 +159,6 @@ def client_of(call: Call, rack_id: str | None = None) -> DisklessClient:
     if not call.view.is_shared:
         brokers = DisklessBrokers([(one.id, one.rack) for one in call.view.live_brokers()], brokers.known)
     return DisklessClient(brokers, rack, session.client_id, cluster.liveness.rotation(rack))
-
-
-def take_turn(call: Call, client: DisklessClient) -> None:
-    """Advance the rotation, so that the next answer to this rack has the next broker, if the profile has a rotation."""
-    if call.cluster.diskless.takes_turns:
-        call.took_turn = True
-        call.cluster.liveness.rotate(client.rack)
-
-
-def shown_to(call: Call, client: DisklessClient, topic: KnownTopic, index: int) -> ShownPartition:
-    """A partition as Metadata shows it to this client."""
-    known = call.cluster.topics.get(topic.name)
-    tiered = known is not None and known.config(TIERED)
-    return call.cluster.diskless.shown(client, DisklessPartition(topic.id, index, tiered))
 
 
 def is_taken(call: Call, partition: Partition, *, reading: bool) -> bool:

@@ -128,15 +128,12 @@ def first_record_since(log: Log, timestamp: int) -> Found | None:
 
     It skips records before the log's start, as LogSegment.findOffsetByTimestamp does.
     """
-    batch = log.first_batch_since(timestamp)
-    start = log.start_offset
-    while batch is not None:
-        if batch.max_timestamp >= timestamp and batch.last_offset >= start:
+    since, start = log.first_batch_since(timestamp), log.start_offset
+    for batch in () if since is None else log.batches(max(start, since.base_offset)):
+        if batch.max_timestamp >= timestamp:
             first = next((one for one in opened(batch) if one[0] >= timestamp and one[1] >= start), None)
             if first is not None:
                 return (*first, batch.leader_epoch)
-        last = batch.last_offset
-        batch = next((one for one in log.batches(max(start, last + 1)) if one.last_offset > last), None)
     return None
 
 

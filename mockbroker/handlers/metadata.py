@@ -17,11 +17,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from kafka_rack.diskless import DisklessClient
+from kafka_rack.diskless import DisklessClient, DisklessPartition
 from mockbroker.api import Errors, Needs, RequestError, handles
 from mockbroker.call import Call
 from mockbroker.handlers.controlled import check_controller
-from mockbroker.handlers.leadership import client_of, endpoint, shown_to, take_turn
+from mockbroker.handlers.leadership import client_of, endpoint
 from mockbroker.state.errors import ApiError
 from mockbroker.state.metadata import KnownPartition, KnownTopic
 from mockbroker.state.security.access import may_see_of
@@ -38,11 +38,9 @@ from protocol.error_codes import ErrorCode
 ALL_TOPIC_OPERATIONS = 3576  # READ, WRITE, CREATE, DELETE, ALTER, DESCRIBE, DESCRIBE_CONFIGS, ALTER_CONFIGS as bits
 ALL_CLUSTER_OPERATIONS = 8096
 NOT_REQUESTED = -(2**31)
-RACK_VERSION = 14
-DESCRIBE_RACK_VERSION = 1
-ID_VERSION = 10
 NULL_NAME_VERSION = 12
 NO_ID = bytes(16)
+TIERED = "remote.storage.enable"
 MAX_PARTITIONS_DESCRIBED = 2000  # max.request.partition.size.limit
 
 Entry = MetadataResponse.Topic
@@ -75,10 +73,9 @@ def metadata_subjects(call: Call, request: MetadataRequest) -> Subjects:
 def metadata(call: Call, request: MetadataRequest) -> MetadataResponse:
     """The brokers that are up, and the requested topics."""
     view = call.view
-    rack_id = request.rack_id if call.version >= RACK_VERSION else None
     with_operations = request.include_topic_authorized_operations
     found = wanted_topics(call, request)
-    client = diskless_client(call, rack_id, [one for one in found if not isinstance(one, Entry)])
+    client = diskless_client(call, request.rack_id, [one for one in found if not isinstance(one, Entry)])
     topics = []
     for topic in found:
         if isinstance(topic, Entry):
@@ -109,7 +106,6 @@ def described_subjects(call: Call, request: DescribeTopicPartitionsRequest) -> S
 )
 def describe_topic_partitions(call: Call, request: DescribeTopicPartitionsRequest) -> DescribeTopicPartitionsResponse:
     """The partitions of the requested topics, by name, up to the limit, and a cursor if there are more."""
-    rack_id = request.rack_id if call.version >= DESCRIBE_RACK_VERSION else None
     view = call.view
     requested = {wanted.name for wanted in request.topics}
     cursor = request.cursor or DescribeTopicPartitionsRequest.Cursor()
@@ -123,17 +119,13 @@ def describe_topic_partitions(call: Call, request: DescribeTopicPartitionsReques
     response = DescribeTopicPartitionsResponse()
     names = [name for name in sorted(requested or view.topic_names()) if name >= cursor.topic_name]
     may_see = may_see_of(call.cluster, call.session.principal, call.session.address)
-    seen = {name: may_see is None or may_see(name) for name in names}
-    known = {name: topic for name in names if seen[name] and (topic := view.topic(name)) is not None}
-    client = diskless_client(call, rack_id, list(known.values()))
-    for name in names:
-        if not seen[name]:
-            continue
+    seen = {name: view.topic(name) for name in names if may_see is None or may_see(name)}
+    client = diskless_client(call, request.rack_id, [topic for topic in seen.values() if topic is not None])
+    for name, topic in seen.items():
         first = cursor.partition_index if name == cursor.topic_name else 0
         if room == 0:
             response.next_cursor = NextCursor(topic_name=name, partition_index=0)
             break
-        topic = known.get(name)
         if topic is None:
             if requested:
                 response.topics.append(missing_entry(call, Described, name, may_create=False, with_operations=True))
@@ -145,36 +137,33 @@ def describe_topic_partitions(call: Call, request: DescribeTopicPartitionsReques
             response.next_cursor = NextCursor(topic_name=name, partition_index=first + len(part))
             break
     if requested:
-        hidden = [name for name in names if not seen[name]]
+        hidden = [name for name in names if name not in seen]
         response.topics += [Described(name=one, error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED) for one in hidden]
     return response
 
 
-def diskless_client(call: Call, rack_id: str | None, topics: Sequence[KnownTopic]) -> DisklessClient | None:
+def diskless_client(call: Call, rack_id: str, topics: Sequence[KnownTopic]) -> DisklessClient | None:
     """The client, for the choice of diskless leaders, and a step of the rotation; None if no topic is diskless."""
     if rack_id:
         call.session.learn_rack(rack_id)
     if not any(topic.diskless for topic in topics):
         return None
     client = client_of(call, rack_id)
-    take_turn(call, client)
+    if call.cluster.diskless.takes_turns:  # the next answer to this rack has the rotation's next broker
+        call.took_turn = True
+        call.cluster.liveness.rotate(client.rack)
     return client
 
 
-FoundTopics = list[KnownTopic | Entry]
-
-
-def wanted_topics(call: Call, request: MetadataRequest) -> FoundTopics:
+def wanted_topics(call: Call, request: MetadataRequest) -> list[KnownTopic | Entry]:
     """The requested topics, or all by name; for a topic that fails, the entry with its error."""
     view = call.view
     if request.topics is None or (call.version == 0 and not request.topics):
         return [topic for name in view.topic_names() if (topic := view.topic(name)) is not None]
     names = dict.fromkeys(wanted.name for wanted in request.topics)
-    ids: dict[bytes, None] = {}
-    if call.version >= ID_VERSION:
-        ids = dict.fromkeys(wanted.topic_id for wanted in request.topics if wanted.topic_id != NO_ID)
-        if call.version < NULL_NAME_VERSION and (ids or None in names):
-            raise ApiError(ErrorCode.INVALID_REQUEST, f"version {call.version} has no topic ids, and no null names")
+    ids = dict.fromkeys(wanted.topic_id for wanted in request.topics if wanted.topic_id != NO_ID)
+    if call.version < NULL_NAME_VERSION and (ids or None in names):
+        raise ApiError(ErrorCode.INVALID_REQUEST, f"version {call.version} has no topic ids, and no null names")
     if ids:  # then Kafka ignores topics without an id
         return [
             view.topic_of_id(topic_id) or Entry(name=None, topic_id=topic_id, error_code=ErrorCode.UNKNOWN_TOPIC_ID)
@@ -182,7 +171,7 @@ def wanted_topics(call: Call, request: MetadataRequest) -> FoundTopics:
         ]
     may_create = request.allow_auto_topic_creation and call.cluster.settings["auto.create.topics.enable"]
     with_operations = request.include_topic_authorized_operations
-    found: FoundTopics = []
+    found: list[KnownTopic | Entry] = []
     for name in names:
         if name is None:
             raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, "a topic has neither a name nor an id")
@@ -269,7 +258,10 @@ def shown(
     """A partition with its leader, its replicas, in-sync and offline replicas, as clients see them."""
     replicas: Sequence[int]
     if client is not None and topic.diskless:
-        leader, replicas, isr, offline = shown_to(call, client, topic, partition.index)
+        known = call.cluster.topics.get(topic.name)
+        tiered = known is not None and known.config(TIERED)
+        place = DisklessPartition(topic.id, partition.index, tiered)
+        leader, replicas, isr, offline = call.cluster.diskless.shown(client, place)
     else:
         view = call.view
         leader = partition.leader if view.is_alive(partition.leader) else NO_LEADER

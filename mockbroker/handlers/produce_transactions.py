@@ -140,10 +140,9 @@ def code_if_missing(version: int, abortable_version: int) -> ErrorCode | None:
 def transactional_header(records: bytes | None) -> BatchHeader | None:
     """The header of a batch that belongs to a transaction, None for any other."""
     try:
-        for header in iter_batches(records or b""):
-            if header.partial or not header.is_transactional or header.producer_id < 0:
-                return None
-            return header
+        header = next(iter_batches(records or b""), None)
     except RecordError:
-        pass
-    return None
+        return None
+    if header is None or header.partial or not header.is_transactional or header.producer_id < 0:
+        return None
+    return header

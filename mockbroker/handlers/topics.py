@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 NO_NUMBER = -1
 UNKNOWN = int(ErrorCode.UNKNOWN_SERVER_ERROR)
 DETAILS_VERSION = 5
-IDS_VERSION = 6  # of DeleteTopics
 METADATA_LOG = "__cluster_metadata"
 MAX_PARTITIONS_OF_REQUEST = 10_000
 # KIP-660 adds its error in new versions, which never got numbers, so the newest existing versions have it.
@@ -146,10 +145,8 @@ def known_code(call: Call, code: int, version: int) -> int:
 )
 def delete_topics(call: Call, request: DeleteTopicsRequest) -> DeleteTopicsResponse | Wait:
     """Delete each topic, by name or since v6 by id; a topic that is named twice is not deleted."""
-    if call.version >= IDS_VERSION:
-        wanted = [(topic.name, topic.topic_id) for topic in request.topics]
-    else:
-        wanted = [(name, ZERO_UUID) for name in request.topic_names]
+    wanted: list[tuple[str | None, bytes]] = [(name, ZERO_UUID) for name in request.topic_names]  # before version 6
+    wanted += [(topic.name, topic.topic_id) for topic in request.topics]
     times = Counter(wanted)
     if any(count == 1 and names_one(*one) for one, count in times.items()):
         check_deadline(call, request.timeout_ms)
