@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from functools import cache
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -111,15 +110,14 @@ UNCOUNTED_APIS = frozenset({6})
 class InjectedFaults:
     """The effects of faults on one call, other than a wait or its end.
 
-    ``partition_errors`` has, by topic, the error of each partition that the handler refuses, with the key None for all
-    of them; ``every_partition`` is the error of all partitions of all topics. The functions of ``amend`` change the
-    answer's message before it is encoded, in order. ``pace`` returns the time at which an answer of N bytes has been
+    ``partition_errors`` has, by topic and number, the error of each partition that the handler refuses; None is for all
+    topics, or all partitions of one. The functions of ``amend`` change the answer's message before it is encoded, in
+    order. ``pace`` returns the time at which an answer of N bytes has been
     sent. ``mute_ms`` is how long the connection is not read after the call. ``hides_part``: the handler does not see
     the whole request.
     """
 
-    partition_errors: dict[str, dict[int | None, int]] = field(default_factory=dict)
-    every_partition: int | None = None
+    partition_errors: dict[tuple[str | None, int | None], int] = field(default_factory=dict)
     amend: list[Callable[[Any], Any]] = field(default_factory=list)
     pace: list[Callable[[int, int], int]] = field(default_factory=list)
     mute_ms: int = 0
@@ -131,21 +129,20 @@ class InjectedFaults:
 
     def error_of(self, topic: str, index: int) -> int | None:
         """The error of a partition, None if the handler serves it."""
-        errors = self.partition_errors.get(topic)
-        if errors is None:
-            return self.every_partition
-        return errors.get(index, errors.get(None, self.every_partition))
+        errors = self.partition_errors
+        return errors.get((topic, index), errors.get((topic, None), errors.get((None, None))))
 
 
 class Call(Struct, eq=False):
     """One request: its broker, its client's session, and the current time.
 
     The path of a call fills in ``api_key``, ``version``, ``correlation_id`` and ``body_start`` from the frame's header;
-    ``request`` is decoded at its first use, and ``finish`` is called with the outcome. Handlers record their results
-    for observers: ``parts``, one for each partition of a Produce or of a Fetch's answer; ``wanted``, all partitions of
-    a Fetch (shared with its session if it is ``in_session``), and ``replica_id``, the fetching replica, -1 for a
-    consumer. ``cached`` is the call's entry in the response cache, ``observed`` a value that the first observer
-    computes for the others. ``took_turn``: the answer has diskless topics, and advanced the rotation of their brokers.
+    ``request`` is decoded at its first use, into ``decoded``, which may be replaced; ``finish`` is called with the
+    outcome. Handlers record their results for observers: ``parts``, one for each partition of a Produce or of a Fetch's
+    answer; ``wanted``, all partitions of a Fetch (shared with its session if it is ``in_session``), and ``replica_id``,
+    the fetching replica, -1 for a consumer. ``cached`` is the call's entry in the response cache, ``observed`` a value
+    that the first observer computes for the others. ``took_turn``: the answer has diskless topics, and advanced the
+    rotation of their brokers.
 
     ``faults`` has the ids of the faults that match the call, in order, and ``injected`` their effects; ``subjects`` the
     subjects of the request, once ``subjects.py`` has found them.
@@ -173,8 +170,8 @@ class Call(Struct, eq=False):
     faults: tuple[str, ...] = ()
     injected: InjectedFaults | None = None
     subjects: Any = None
+    decoded: Any = None
     _decompression: DecompressionBudget | None = None
-    _request: Any = None
 
     @property
     def broker(self) -> Broker:
@@ -211,15 +208,14 @@ class Call(Struct, eq=False):
         Raises: DecodeError, without the place of the error, which would take long to find. Also for a request whose
             arrays have more than ``max.request.items`` elements in all, before they are created.
         """
-        if self._request is None:
-            decode = decoder_of(self.api_key, self.version)
+        if self.decoded is None:
+            form = codec(message_class(self.api_key, "request"), self.version)
             most = self.cluster.settings["max.request.items"]
             if len(self.frame) <= most or self.api_key in UNCOUNTED_APIS:  # an element takes a byte at least
-                self._request, _ = decode(self.frame, self.body_start)
+                self.decoded, _ = form.brief_decoder()(self.frame, self.body_start)
             else:
-                count = codec(message_class(self.api_key, "request"), self.version).counting_decoder()
-                self._request, _ = count(self.frame, self.body_start, most)
-        return self._request
+                self.decoded, _ = form.counting_decoder()(self.frame, self.body_start, most)
+        return self.decoded
 
     @property
     def decompression(self) -> DecompressionBudget:
@@ -227,15 +223,6 @@ class Call(Struct, eq=False):
         if self._decompression is None:
             self._decompression = DecompressionBudget(self.cluster.settings["max.decompressed.request.bytes"])
         return self._decompression
-
-    @property
-    def read_request(self) -> Any:
-        """The request's message if it was decoded, else None."""
-        return self._request
-
-    def put_request(self, request: Any) -> None:
-        """Replace the message that handlers see; the frame stays."""
-        self._request = request
 
 
 class Verdict(Struct, eq=False, frozen=True):
@@ -294,9 +281,3 @@ class Outcome(Struct, eq=False, frozen=True):
     def response_bytes(self) -> int:
         """The size of the response frame without its length field, 0 without a response."""
         return sum(map(len, self.output)) - 4 if self.output else 0
-
-
-@cache
-def decoder_of(api_key: int, version: int) -> Callable[[bytes, int], tuple[Any, int]]:
-    """The decoder of a request. Raises UnsupportedVersionError."""
-    return codec(message_class(api_key, "request"), version).brief_decoder()

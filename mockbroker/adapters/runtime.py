@@ -89,10 +89,8 @@ class Runtime:
     def look_after(self) -> None:
         """End the connections that are idle or late for too long, now and from now on."""
         self._look = asyncio.get_running_loop().call_later(LOOK_S, self.look_after)
-        max_idle_ms = self.engine.cluster.settings["connections.max.idle.ms"]
-        if max_idle_ms >= 0:
-            self.engine.path.expire_idle(self.now_ms(), max_idle_ms)
-        self.engine.path.end_late(self.now_ms())
+        for connection in list(self.engine.path.connections):
+            connection.end_if_late(self.now_ms())
 
     def stop(self) -> None:
         """Cancel the timers. The capture continues until connections have ended."""

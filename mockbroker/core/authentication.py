@@ -58,7 +58,7 @@ def illegal(call: Call, authenticator: Authenticator) -> Verdict | Wait:
     try:
         if call.api_key == API_VERSIONS and call.version not in message_class(API_VERSIONS, "request").valid_versions:
             call.version = 0
-            call.put_request(ApiVersionsRequest())
+            call.decoded = ApiVersionsRequest()
         else:
             _, call.body_start = read_request_header(call.frame)
         response = error_response(call.request, call.version, ApiError(ErrorCode.ILLEGAL_SASL_STATE))
@@ -71,7 +71,7 @@ def bare_token(call: Call, authenticator: Authenticator) -> Verdict | Wait:
     """A token without a header, which observers see as a SaslAuthenticate with the token removed."""
     token = call.frame
     call.api_key, call.version, call.frame = SASL_AUTHENTICATE, BARE_TOKEN_VERSION, bytes(len(token))
-    call.put_request(SaslAuthenticateRequest())
+    call.decoded = SaslAuthenticateRequest()
     try:
         answer, _ = authenticator.answer(token, call.now_ms)
     except AuthenticationFailedError as error:

@@ -18,7 +18,8 @@ from protocol.errors import FrameError
 from protocol.framing import FrameReader, few_pieces
 
 MAX_UNREAD_BYTES = 1 << 20  # of frames after a waiting call; with more, the client is not read
-FIRST_BYTE, WHOLE_REQUEST = "connection.first.byte.timeout.ms", "request.read.timeout.ms"
+MAX_IDLE, FIRST_BYTE = "connections.max.idle.ms", "connection.first.byte.timeout.ms"
+WHOLE_REQUEST = "request.read.timeout.ms"
 MAX_OUTPUT_BYTES = 1 << 18  # of unsent answers; with more, the next call waits
 
 
@@ -101,34 +102,33 @@ class Connection:
     def stopped(self) -> None:
         """The client or the broker has gone: drop a waiting call, and read and answer no more."""
         self._close("one side has gone")
-        self._drop_call()
         self.on_output = lambda: None  # else it and its socket would reference each other
         self.path.forget(self)
 
     def end(self, reason: str) -> None:
         """End the connection for this reason; drop a waiting call."""
         self._close(reason)
-        self._drop_call()
         self.on_output()
 
     def refuse(self, reason: str) -> None:
         """End the connection because of a limit, which observers see; drop a waiting call."""
         self._close(reason)
-        self._drop_call()
         self.path.refuse(self.session, reason, self.now_ms, self._finish)
         self.on_output()
 
     def end_if_late(self, now_ms: int) -> None:
-        """End a connection whose first byte, or rest of a request, has been missing for too long."""
-        since_ms = self.owes_since_ms
-        if since_ms is None or self.state is CLOSED:
-            return
-        late_ms = now_ms - since_ms
-        limit = WHOLE_REQUEST if self._reader.pending else FIRST_BYTE
-        limit_ms = self.path.cluster.settings[limit]
-        if late_ms > limit_ms:
-            found = "a request was not whole after" if self._reader.pending else "nothing came for"
-            self.refuse(f"{found} {late_ms} ms, and {limit} is {limit_ms}")
+        """End a connection that was idle, or whose first byte or rest of a request has been missing, for too long."""
+        settings, since_ms = self.path.cluster.settings, self.owes_since_ms
+        if 0 <= settings[MAX_IDLE] < now_ms - self.now_ms:
+            self.now_ms = now_ms
+            self.end(f"nothing was heard of it for {MAX_IDLE}")
+        elif since_ms is not None and self.state is not CLOSED:
+            limit, found = FIRST_BYTE, "nothing came for"
+            if self._reader.pending:
+                limit, found = WHOLE_REQUEST, "a request was not whole after"
+            late_ms = now_ms - since_ms
+            if late_ms > settings[limit]:
+                self.refuse(f"{found} {late_ms} ms, and {limit} is {settings[limit]}")
 
     def unmute(self, now_ms: int) -> None:
         """Run the frames that waited for the end of a throttle."""
@@ -140,8 +140,6 @@ class Connection:
     def _close(self, reason: str | None) -> None:
         if self.state is not CLOSED:
             self.state, self.closed = CLOSED, reason
-
-    def _drop_call(self) -> None:
         if self._call is not None:
             self.path.drop(self._call, self.now_ms)
             self._call = None
@@ -211,7 +209,7 @@ class Connection:
         if outcome.reason is not None:
             self._close(outcome.reason)
         elif injected is not None and injected.mute_ms:
-            self._mute(outcome)
+            self._mute(outcome.at_ms + injected.mute_ms)
         elif is_later:
             self.state = READY
         self._output += outcome.output
@@ -221,7 +219,6 @@ class Connection:
             self._run()
             self.on_output()
 
-    def _mute(self, outcome: Outcome) -> None:
-        assert outcome.call.injected is not None
+    def _mute(self, until_ms: int) -> None:
         self.state = MUTED
-        self.path.mute(self, outcome.at_ms + outcome.call.injected.mute_ms)
+        self.path.muted.set(self, until_ms)

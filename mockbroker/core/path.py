@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum
-from functools import cache
 from random import Random
 from struct import Struct
 from typing import TYPE_CHECKING, Any, Protocol
@@ -27,6 +26,7 @@ from mockbroker.parts import provided
 from mockbroker.session import Session
 from mockbroker.state.cluster import Cluster
 from mockbroker.state.errors import ApiError
+from mockbroker.state.timers import Timers
 from protocol.codec import codec
 from protocol.errors import ProtocolError
 from protocol.framing import LARGE_PIECE_BYTES
@@ -41,15 +41,12 @@ PRODUCE, FETCH = 0, 1
 API_VERSIONS = 18
 OF_NO_RECORD = frozenset({FETCH, 2, 17, API_VERSIONS, 36})
 """Fetch, ListOffsets, ApiVersions and logins: their answers need no sync of earlier writes."""
-MUTED = "muted connections"
 log = logging.getLogger("mockbroker")
 REQUEST_START = Struct(">hhi")  # API key, version, correlation id
 RESPONSE_START = Struct(">ii")  # size, correlation id
 LENGTH = Struct(">i")
 NO_TAGS = b"\0"  # follows the correlation id in a flexible response's header
 MIN_REQUEST_BYTES = REQUEST_START.size
-Writer = tuple[bytes, Callable[[Any], bytes] | None, Callable[[Any], list[bytes]] | None]
-"""The tags of a message's header, and its encoder; for Fetch the encoder that returns pieces."""
 
 
 class Observer(Protocol):
@@ -85,7 +82,8 @@ class CallPath:
 
     ``faults`` are steps that others add; each sees every request in a served version. ``arrivals`` receive each call
     before the first stage, ``observers`` its outcome, in order. ``sync``, if set, writes to the disk what must be there
-    before an answer; it raises ApiError. ``access_check`` refuses unauthorized calls, None without an authorizer.
+    before an answer; it raises ApiError. ``muted`` has the times at which connections are read again. ``access_check``
+    refuses unauthorized calls, None without an authorizer.
     """
 
     cluster: Cluster
@@ -97,12 +95,13 @@ class CallPath:
     connections: dict[Connection, None] = field(default_factory=dict)  # the open ones
     purgatory: Purgatory = field(init=False)
     response_cache: ResponseCache = field(init=False)
+    muted: Timers[Connection] = field(init=False)
     steps: dict[Stage, Step] = field(init=False)
     access_check: Step | None = field(init=False)
 
     def __post_init__(self) -> None:
         self.purgatory = Purgatory(self.cluster.woken, self._resume)
-        self.response_cache = ResponseCache(self.cluster)
+        self.begin_with(self.cluster)
         has_authorizer = "authorizer.class.name" in self.cluster.settings.given_names
         self.access_check = provided("access_check") if has_authorizer else None
         self.steps = {
@@ -122,6 +121,7 @@ class CallPath:
         self.cluster = cluster
         self.purgatory.woken = cluster.woken
         self.response_cache = ResponseCache(cluster)
+        self.muted = cluster.timers.subsystem("muted connections", lambda muted, now_ms: muted.unmute(now_ms))
 
     # what connections do
 
@@ -174,30 +174,10 @@ class CallPath:
             call.now_ms = now_ms
             self._conclude(call, Verdict(closes=reason))
 
-    def mute(self, connection: Connection, until_ms: int) -> None:
-        """Call a connection's ``unmute`` at this time."""
-        timers = self.cluster.timers.find(MUTED)
-        if timers is None:  # the first one, or the first since a reset
-            timers = self.cluster.timers.subsystem(MUTED, lambda muted, now_ms: muted.unmute(now_ms))
-        timers.set(connection, until_ms)
-
-    def expire_idle(self, now_ms: int, max_idle_ms: int) -> None:
-        """End the connections without requests and answers for longer than ``max_idle_ms``."""
-        for connection in [one for one in self.connections if now_ms - one.now_ms > max_idle_ms]:
-            connection.now_ms = now_ms
-            connection.end("nothing was heard of it for connections.max.idle.ms")
-
-    def end_late(self, now_ms: int) -> None:
-        """End the connections whose first byte, or rest of a request, has been missing for too long."""
-        for connection in list(self.connections):
-            connection.end_if_late(now_ms)
-
     def forget(self, connection: Connection) -> None:
         """A connection has ended."""
         self.connections.pop(connection, None)
-        timers = self.cluster.timers.find(MUTED)
-        if timers is not None:
-            timers.cancel(connection)
+        self.muted.cancel(connection)
         session = connection.session
         for extension in self.cluster.extensions():
             extension.connection_closed(session.broker.id, session.connection)
@@ -401,25 +381,12 @@ def verdict_of(result: Any) -> Verdict | Wait:
 def encoded(call: Call, response: Any, version: int) -> list[bytes]:
     """A response frame with its length in front, in one piece unless it is large. Raises EncodeError."""
     message: Any = type(response)
-    tags, encode, encode_in_pieces = writer_of(message, version)
-    if encode is None:
-        assert encode_in_pieces is not None
-        pieces = encode_in_pieces(response)
-        size = sum(map(len, pieces))
-        output = [RESPONSE_START.pack(4 + len(tags) + size, call.correlation_id) + tags, *pieces]
-        return [b"".join(output)] if size < LARGE_PIECE_BYTES else output
-    body = encode(response)
-    start = RESPONSE_START.pack(4 + len(tags) + len(body), call.correlation_id) + tags
-    return [start + body] if len(body) < LARGE_PIECE_BYTES else [start, body]
-
-
-@cache
-def writer_of(message: Any, version: int) -> Writer:
-    """The encoder of a message. Raises UnsupportedVersionError."""
-    own = codec(message, version)
-    tags = NO_TAGS if response_header_version(message.api_key, version) else b""
-    is_fetch = message.api_key == FETCH
-    return (tags, None if is_fetch else own.encoder(), own.piece_encoder() if is_fetch else None)
+    form, api_key = codec(message, version), message.api_key
+    tags = NO_TAGS if response_header_version(api_key, version) else b""
+    pieces = form.piece_encoder()(response) if api_key == FETCH else [form.encode(response)]
+    size = sum(map(len, pieces))
+    output = [RESPONSE_START.pack(4 + len(tags) + size, call.correlation_id) + tags, *pieces]
+    return [b"".join(output)] if size < LARGE_PIECE_BYTES else output
 
 
 def log_failure(outcome: Outcome) -> None:

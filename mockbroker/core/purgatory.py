@@ -6,18 +6,15 @@ Source: DelayedOperationPurgatory, Apache Kafka.
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from mockbroker.call import Call, Wait
+from mockbroker.state.timers import Timers
 
 if TYPE_CHECKING:
     from mockbroker.core.path import Stage
-
-MAX_STALE = 1000
-"""The most deadlines of calls that no longer wait, before they are removed."""
 
 
 @dataclass(slots=True, eq=False)
@@ -26,7 +23,7 @@ class Purgatory:
 
     ``woken`` collects the notified keys. ``resume(call, wait, stage)`` is called for each call whose wait is over.
     ``parked`` has each call with its wait, its stage and the number of the wait, in the order in which waits began.
-    Deadlines refer to waits by number, because a call that no longer waits may have one far away.
+    Deadlines refer to waits by number, so that a stale one keeps no call in memory.
     """
 
     woken: list[Hashable]
@@ -34,7 +31,7 @@ class Purgatory:
     parked: dict[Call, tuple[Wait, Stage, int]] = field(default_factory=dict)
     _by_key: dict[Hashable, dict[Call, None]] = field(default_factory=dict)
     _by_number: dict[int, Call] = field(default_factory=dict)
-    _deadlines: list[tuple[int, int]] = field(default_factory=list)
+    _deadlines: Timers[int] = field(default_factory=Timers)
     _count: int = 0
     _waking: bool = False
 
@@ -46,10 +43,7 @@ class Purgatory:
         for key in wait.on:
             self._by_key.setdefault(key, {})[call] = None
         if wait.until_ms is not None:
-            heapq.heappush(self._deadlines, (wait.until_ms, self._count))
-            if len(self._deadlines) > MAX_STALE + 2 * len(self.parked):
-                self._deadlines = [entry for entry in self._deadlines if entry[1] in self._by_number]
-                heapq.heapify(self._deadlines)
+            self._deadlines.set(self._count, wait.until_ms)
 
     def drop(self, call: Call) -> bool:
         """Drop a call, because its client has gone. False if it does not wait."""
@@ -77,25 +71,18 @@ class Purgatory:
     def advance(self, now_ms: int) -> None:
         """Advance the time to ``now_ms``: continue the calls that waited for it."""
         self.wake(now_ms)
-        while self._deadlines and self._deadlines[0][0] <= now_ms:
-            call = self._by_number.get(heapq.heappop(self._deadlines)[1])
-            if call is not None:
-                self._continue(call, now_ms)
-                self.wake(now_ms)
+        while (next_ms := self.next_deadline_ms()) is not None and next_ms <= now_ms:
+            self._continue(self._by_number[self._deadlines.take()], now_ms)
+            self.wake(now_ms)
 
     def look_again(self, now_ms: int) -> None:
         """Check each call that waits for a key again."""
-        for call, (wait, _, _) in list(self.parked.items()):
-            if wait.on:
-                self._continue(call, now_ms)
+        self.woken += self._by_key
         self.wake(now_ms)
 
     def next_deadline_ms(self) -> int | None:
         """The time at which ``advance`` must run next; None if no call waits for a time."""
-        deadlines = self._deadlines
-        while deadlines and deadlines[0][1] not in self._by_number:
-            heapq.heappop(deadlines)
-        return deadlines[0][0] if deadlines else None
+        return self._deadlines.next_ms()
 
     def _continue(self, call: Call, now_ms: int) -> None:
         """Resume a call, unless it was dropped or resumed meanwhile."""
@@ -107,10 +94,10 @@ class Purgatory:
     def _take_off(self, call: Call) -> tuple[Wait, Stage]:
         wait, stage, number = self.parked.pop(call)
         del self._by_number[number]
+        self._deadlines.cancel(number)
         for key in wait.on:
-            waiting = self._by_key.get(key)
-            if waiting is not None:
-                waiting.pop(call, None)
-                if not waiting:
-                    del self._by_key[key]
+            waiting = self._by_key.get(key, {})
+            waiting.pop(call, None)
+            if not waiting:
+                self._by_key.pop(key, None)
         return wait, stage

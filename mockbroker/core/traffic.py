@@ -125,7 +125,7 @@ class Traffic(InOwnThread):
             return
         if parts is None and (errors := (call.observed or observed(outcome)).errors):
             self._count_errors(api_key, errors)
-        is_sent = api_key == PRODUCE and call.read_request is not None and not answered
+        is_sent = api_key == PRODUCE and call.decoded is not None and not answered
         key = (client, api_key, api_key == FETCH and answered > 0, is_sent)
         tally = self._tallies.get(key)
         if tally is None:
@@ -138,7 +138,7 @@ class Traffic(InOwnThread):
         sums[1] += requested
         sums[2] += answered
         if is_sent:
-            data = call.read_request.topic_data
+            data = call.decoded.topic_data
             sums[3] += sum(len(one.records or b"") for topic in data for one in topic.partition_data)
 
     def _add_parts(

@@ -340,7 +340,7 @@ class ProxyConnection(Connection):
                 self._close(self._ending)  # else the next answer would take its place
             injected = outcome.call.injected
             if injected is not None and injected.mute_ms and self.closed is None:
-                self._mute(outcome)
+                self._mute(outcome.at_ms + injected.mute_ms)
             self._give(outcome.output)
         if self._ending is not None and self.closed is None:
             self._close(self._ending)

@@ -42,9 +42,9 @@ def read_answer(frame: bytes | memoryview, api_key: int, version: int) -> Any:
 
 def view_large_produce(call: Call) -> None:
     """Read the request of a large Produce without a copy of its records. Raises ProtocolError."""
-    if call.api_key == PRODUCE and len(call.frame) >= VIEWED_BYTES and call.read_request is None:
+    if call.api_key == PRODUCE and len(call.frame) >= VIEWED_BYTES and call.decoded is None:
         decode = codec(message_class(PRODUCE, "request"), call.version).view_decoder()
-        call.put_request(decode(call.frame, call.body_start)[0])
+        call.decoded, _ = decode(call.frame, call.body_start)
 
 
 def sent_parts(call: Call) -> Sequence[Part]:

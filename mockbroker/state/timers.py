@@ -106,11 +106,6 @@ class TimerService:
         self._subsystems[name] = (timers, on_timer, runs)
         return timers
 
-    def find(self, name: str) -> Timers[Any] | None:
-        """The timers of a subsystem, None if there is none of this name."""
-        found = self._subsystems.get(name)
-        return None if found is None else found[0]
-
     def next_ms(self) -> int | None:
         """The earliest deadline of all subsystems, None if there is none."""
         found = self._next()

@@ -81,19 +81,15 @@ def into_partitions(call: Call, api: Api, code: ErrorCode, hit: Hit) -> Verdict 
     topics = topics_named(call) if hit.topics is None else hit.topics
     if not any(indexes is None or indexes for indexes in topics.values()):
         return None
-    injected = call.effects()
     if call.api_key == PRODUCE and code in AFTER_APPEND:
         if call.request.acks == NO_ACKS:
             return None
         call.amend(lambda response: fail_appended(call, response, code, hit))
         return PARTLY
-    if hit.topics is None:
-        injected.every_partition = code
-        return PARTLY
-    for topic, indexes in hit.topics.items():
-        errors = injected.partition_errors.setdefault(topic, {})
+    errors = call.effects().partition_errors
+    for topic, indexes in {None: None}.items() if hit.topics is None else hit.topics.items():
         for index in (None,) if indexes is None else indexes:
-            errors.setdefault(index, code)
+            errors.setdefault((topic, index), code)
     return PARTLY
 
 
@@ -196,8 +192,8 @@ def hand_over(call: Call, field: str, rest: list[Any]) -> None:
     injected, whole = call.effects(), call.request
     if not injected.hides_part:
         injected.hides_part = True
-        call.amend(lambda _response: call.put_request(whole))
-    call.put_request(with_field(whole, field, rest))
+        call.amend(lambda _response: setattr(call, "decoded", whole))
+    call.decoded = with_field(whole, field, rest)
 
 
 def with_field(message: Any, field: str, value: Any) -> Any:

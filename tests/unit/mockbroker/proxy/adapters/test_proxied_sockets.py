@@ -313,7 +313,8 @@ async def test_idle_clients_end_with_the_real_brokers_connection():
     async with proxied(brokers=1, settings={"connections.max.idle.ms": 1}) as (real, proxy):
         async with WireClient(address(proxy)) as client:
             await client.ask(ALL, 12)
-            real._runtime.engine.path.expire_idle(real.now_ms() + 10, 1)
+            for connection in list(real._runtime.engine.path.connections):
+                connection.end_if_late(real.now_ms() + 10)
             assert await client.is_hung_up()
         await until(lambda: not any(proxy.connections().values()), "the end of the connection")
 

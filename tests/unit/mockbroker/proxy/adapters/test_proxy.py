@@ -186,7 +186,8 @@ async def test_a_broker_that_ends_one_connection_goes_on_being_served():
         WireClient(address(proxy)) as client,
     ):
         await client.ask(ALL, 12)
-        real._runtime.engine.path.expire_idle(real.now_ms() + 10, 1)
+        for connection in list(real._runtime.engine.path.connections):
+            connection.end_if_late(real.now_ms() + 10)
         assert await client.is_hung_up()
         assert proxy._nodes[0].accepts
 
