@@ -15,7 +15,6 @@ from mockbroker.data_directories.files import StorageError
 from mockbroker.state.logs.log import BASE_OFFSET, UNBOUNDED, Log, StoredBatch
 
 if TYPE_CHECKING:
-    from mockbroker.data_directories.batch_scan import Scan
     from mockbroker.data_directories.log_file import LogFile
     from mockbroker.state.logs.log import LogSegment
 
@@ -38,31 +37,22 @@ class DiskLog(Log):
         super().__init__(start_offset=file.start, end_offset=file.start)
         self.file, self._on_append = file, on_append
 
-    def take(self, found: Scan, modified_ms: int, segment_bytes: int = UNBOUNDED, segment_ms: int = UNBOUNDED) -> None:
+    def take(
+        self, found: list[StoredBatch], modified_ms: int, segment_bytes: int = UNBOUNDED, segment_ms: int = UNBOUNDED
+    ) -> None:
         """Fill an empty log with the batches of its file, in segments of this size and time.
 
         Args:
             modified_ms: the file's modification time.
         """
-        latest_epoch = self.leader_epochs.latest_epoch()
-        self.end_offset = 0
-        for batch in found.batches:
-            segments, rules = self.segments, (segment_bytes, segment_ms)
-            size = len(batch.data)
-            if not segments or segments[-1].is_full(size, batch.max_timestamp, modified_ms, *rules):
-                self.end_offset = batch.base_offset if segments else min(batch.base_offset, self.start_offset)
-                self.roll(modified_ms)
-            segments[-1].written(size, batch.max_timestamp, modified_ms)
-            self._batches.append(batch)
-            if batch.leader_epoch > latest_epoch:
-                latest_epoch = batch.leader_epoch
-                self.leader_epochs.assign(latest_epoch, batch.base_offset)
-            self.end_offset = batch.last_offset + 1
-        self.size_bytes = found.size
+        if found or self.start_offset:
+            self.end_offset = min([self.start_offset, *(one.base_offset for one in found[:1])])
+            self.roll(modified_ms)
+        for batch in found:
+            self.end_offset = batch.base_offset
+            self._store(batch, modified_ms, segment_bytes, segment_ms)
         self.end_offset = max(self.end_offset, self.start_offset)
         self.leader_epochs.truncate_from_start(self.start_offset)
-        if self.start_offset and not self.segments:
-            self.roll(modified_ms)
         dead = sum(one.base_offset <= self.start_offset for one in self.segments[1:])
         if dead:
             self.delete_segments(dead, modified_ms)

@@ -105,7 +105,7 @@ def resume(cluster: Cluster, now_ms: int, snapshot: ClusterSnapshot | None = Non
     control.reassignments.restore()
     control.leaders.elect(topics)
     cluster.replication.refresh(cluster.partitions(), now_ms)
-    cluster.log_cleanup.watch_all(now_ms)
+    cluster.log_cleanup.schedule_all(now_ms)
     cluster.internal_topics.restore()
     cluster.support.brokers_changed(cluster.topics)
     if snapshot is not None:

@@ -1,9 +1,8 @@
 """Log cleanup: deletes old segments, compacts keyed records, expires idle producers.
 
-Kafka checks all logs every ``log.retention.check.interval.ms``, compacted ones every ``log.cleaner.backoff.ms``, and
-producers every ``producer.id.expiration.check.interval.ms``. Here each partition that may have something to clean has
-the deadline of the next check; other partitions are not checked. Ages use the wall clock; after the clock jumps,
-everything overdue is cleaned at once.
+As in Kafka, all logs are checked every ``log.retention.check.interval.ms``, compacted ones every
+``log.cleaner.backoff.ms``, and producers every ``producer.id.expiration.check.interval.ms``; but only while a check may
+find something. Ages use the wall clock; after the clock jumps, everything overdue is cleaned at once.
 
 Kafka stores records on disks; an optional limit on the size of all logs (``records.max.bytes``) deletes the oldest
 segments above it.
@@ -13,9 +12,9 @@ Source: LogManager.cleanupLogs, LogCleaner and ProducerStateManager.removeExpire
 
 from __future__ import annotations
 
-import heapq
 import logging
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from mockbroker.state.configs.definitions import BROKER, TOPIC
@@ -31,6 +30,9 @@ if TYPE_CHECKING:
     from mockbroker.state.topics.topic import Partition
 
 
+RETENTION, COMPACTION = "log.retention.check.interval.ms", "log.cleaner.backoff.ms"
+PRODUCERS = "producer.id.expiration.check.interval.ms"
+"""The checks, named by the configs that have their intervals."""
 SEGMENTS = 64
 """The limit divided by the maximum segment size, so that one deletion removes a small part of all records."""
 MIN_SEGMENT_BYTES = 1 << 16
@@ -40,102 +42,88 @@ log = logging.getLogger("mockbroker")
 
 @dataclass(slots=True, eq=False)
 class LogCleanup:
-    """Deadlines by partition: ``looks`` for its segments, ``expiries`` for its producers.
+    """The deadlines of the checks of all logs.
 
     ``memory`` limits the size of all logs, None for no limit.
     """
 
     cluster: Cluster
-    looks: Timers[Partition] = field(init=False)
-    expiries: Timers[Partition] = field(init=False)
+    checks: Timers[str] = field(init=False)
     memory: RecordMemory | None = field(init=False)
 
     def __post_init__(self) -> None:
         limit_bytes = self.cluster.settings[RECORDS_LIMIT]
         self.memory = None if limit_bytes < 0 else RecordMemory(self.cluster, limit_bytes)
-        timers = self.cluster.timers
-        self.looks = timers.subsystem("log cleanup", self.look)
-        self.expiries = timers.subsystem("producer expiry", self.expire_producers)
+        self.checks = self.cluster.timers.subsystem("log cleanup", self.check)
         self.cluster.configs.on_change(self._config_changed)
 
     def appended(self, partition: Partition, now_ms: int) -> None:
         """Set deadlines after records were appended to a partition's log."""
         if self.memory is not None:
             self.memory.appended(partition, now_ms)
-        self._watch([partition], now_ms)
+        self.schedule([partition], now_ms)
 
-    def _watch(self, partitions: Iterable[Partition], now_ms: int) -> None:
-        """Set the missing deadlines of partitions."""
+    def schedule(self, partitions: Iterable[Partition], now_ms: int) -> None:
+        """Set the missing deadlines of checks that may find something in these partitions."""
         for partition in partitions:
-            if partition not in self.looks:
-                self.schedule(partition, now_ms)
-            if partition not in self.expiries:
-                self._schedule_expiry(partition, now_ms)
+            check = cleaned_by(partition)
+            if check not in self.checks and self._has_cleanable(partition):
+                self._set(check, now_ms)
+            if PRODUCERS not in self.checks and partition.producers.by_id:
+                self._set(PRODUCERS, now_ms)
 
-    def watch_all(self, now_ms: int) -> None:
-        """Set the deadlines of all partitions with records, after a restart or a config change."""
-        for partition in list(self.looks):
-            self.looks.cancel(partition)
-        self._watch(self.cluster.filled_partitions(), now_ms)
+    def _set(self, check: str, now_ms: int) -> None:
+        value = self.cluster.configs.broker
+        first_ms = int(value(None, "log.initial.task.delay.ms")) if check == RETENTION else 0
+        since_first_ms = max(0, now_ms + 1 - first_ms)
+        self.checks.set(check, first_ms + next_multiple(since_first_ms, max(1, int(value(None, check)))))
+
+    def schedule_all(self, now_ms: int) -> None:
+        """Set all deadlines, after a restart or a config change."""
+        for check in list(self.checks):
+            self.checks.cancel(check)
+        self.schedule(self.cluster.filled_partitions(), now_ms)
 
     def _config_changed(self, kind: str, _resource: str, _names: frozenset[str]) -> None:
         if kind in (TOPIC, BROKER):
-            self.watch_all(self.cluster.now_ms)
-
-    def forget(self, partitions: Iterable[Partition]) -> None:
-        """Cancel the deadlines of deleted partitions."""
-        gone = list(partitions)
-        if self.memory is not None:
-            self.memory.forget(gone)
-        self.looks.forget(gone)
-        self.expiries.forget(gone)
+            self.schedule_all(self.cluster.now_ms)
 
     def clock_jumped(self, now_ms: int) -> None:
         """Clean everything overdue after the wall clock was moved."""
-        for partition in list(self.looks):
-            self.look(partition, now_ms)
-        for partition in list(self.expiries):
-            self.expire_producers(partition, now_ms)
+        for check in list(self.checks):
+            self.checks.cancel(check)
+            self.check(check, now_ms)
+
+    def check(self, check: str, now_ms: int) -> None:
+        """Clean what is due by now in all partitions, and set the next deadline."""
+        wall_ms = self.cluster.clock.at(now_ms)
+        partitions = self.cluster.filled_partitions()
+        for partition in partitions:
+            if check == PRODUCERS:
+                expiration_ms = int(self.cluster.configs.broker(None, "producer.id.expiration.ms"))
+                partition.producers.expire(wall_ms - expiration_ms)
+            elif check == cleaned_by(partition):
+                self.clean(partition, wall_ms)
+        self.schedule(partitions, now_ms)
 
     # segments
 
-    def look(self, partition: Partition, now_ms: int) -> None:
-        """Delete and compact what is due by now, and set the next deadline."""
-        self.looks.cancel(partition)
-        log, topic = partition.log, partition.topic
-        if not log.segments:
-            return
-        wall_ms = self.cluster.clock.at(now_ms)
-        policy = topic.config("cleanup.policy")
-        changed = "compact" in policy and self._compact(partition, wall_ms)
-        size_bytes, retention_ms = self._limits(partition)
+    def clean(self, partition: Partition, wall_ms: int) -> None:
+        """Delete and compact the segments that are due."""
+        log = partition.log
+        changed = cleaned_by(partition) == COMPACTION and self._compact(partition, wall_ms)
+        size_bytes, retention_ms = limits(partition)
         oldest_ms = None if retention_ms is None else wall_ms - retention_ms
         if log.delete_old_segments(partition.high_watermark, wall_ms, size_bytes, oldest_ms) or changed:
             partition.producers.transactions.forget_before(log.start_offset)
             self.cluster.notify(partition)
-        self.schedule(partition, now_ms)
 
-    def schedule(self, partition: Partition, now_ms: int) -> None:
-        """Set the deadline of the next check, if it may find something to clean."""
-        log, configs = partition.log, self.cluster.configs
-        segments = log.segments
-        compacts = "compact" in partition.topic.config("cleanup.policy")
-        has_cleanable = len(segments) > 1 and (compacts or segments[1].base_offset <= log.start_offset)
-        has_limited = bool(segments) and segments[0].size_bytes > 0 and self._limits(partition) != (None, None)
-        if has_cleanable or has_limited:
-            interval_ms = "log.cleaner.backoff.ms" if compacts else "log.retention.check.interval.ms"
-            first_ms = 0 if compacts else int(configs.broker(None, "log.initial.task.delay.ms"))
-            since_first_ms = max(0, now_ms + 1 - first_ms)
-            next_ms = first_ms + next_multiple(since_first_ms, max(1, int(configs.broker(None, interval_ms))))
-            self.looks.set(partition, next_ms)
-
-    def _limits(self, partition: Partition) -> tuple[int | None, int | None]:
-        """retention.bytes and retention.ms of a partition, None for no limit."""
-        topic = partition.topic
-        if "delete" not in topic.config("cleanup.policy"):
-            return None, None
-        size_bytes, retention_ms = int(topic.config("retention.bytes")), int(topic.config("retention.ms"))
-        return (None if size_bytes < 0 else size_bytes, None if retention_ms < 0 else retention_ms)
+    def _has_cleanable(self, partition: Partition) -> bool:
+        """True if a later check may find something to clean."""
+        log, segments = partition.log, partition.log.segments
+        if len(segments) > 1 and (cleaned_by(partition) == COMPACTION or segments[1].base_offset <= log.start_offset):
+            return True
+        return segments[0].size_bytes > 0 and limits(partition) != (None, None)
 
     # compaction
 
@@ -168,20 +156,19 @@ class LogCleanup:
         log.cleaned_offset = end
         return True
 
-    # producers
 
-    def expire_producers(self, partition: Partition, now_ms: int) -> None:
-        """Remove producers that have written nothing for producer.id.expiration.ms."""
-        expiration_ms = int(self.cluster.configs.broker(None, "producer.id.expiration.ms"))
-        partition.producers.expire(self.cluster.clock.at(now_ms) - expiration_ms)
-        self._schedule_expiry(partition, now_ms)
+def cleaned_by(partition: Partition) -> str:
+    """The check that cleans a partition's segments."""
+    return COMPACTION if "compact" in partition.topic.config("cleanup.policy") else RETENTION
 
-    def _schedule_expiry(self, partition: Partition, now_ms: int) -> None:
-        if partition.producers.by_id:
-            interval_ms = int(self.cluster.configs.broker(None, "producer.id.expiration.check.interval.ms"))
-            self.expiries.set(partition, next_multiple(now_ms + 1, max(1, interval_ms)))
-        else:
-            self.expiries.cancel(partition)
+
+def limits(partition: Partition) -> tuple[int | None, int | None]:
+    """retention.bytes and retention.ms of a partition, None for no limit."""
+    topic = partition.topic
+    if "delete" not in topic.config("cleanup.policy"):
+        return None, None
+    size_bytes, retention_ms = int(topic.config("retention.bytes")), int(topic.config("retention.ms"))
+    return (None if size_bytes < 0 else size_bytes, None if retention_ms < 0 else retention_ms)
 
 
 @dataclass(slots=True, eq=False)
@@ -196,7 +183,6 @@ class RecordMemory:
     limit_bytes: int
     dropped_bytes: int = 0
     most_bytes: int = UNCOUNTED
-    _counted: dict[Partition, int] = field(default_factory=dict)
 
     @property
     def segment_bytes(self) -> int:
@@ -210,40 +196,26 @@ class RecordMemory:
 
     def appended(self, partition: Partition, now_ms: int) -> None:
         """Count appended records; above the limit, drop segments."""
-        size = partition.log.size_bytes
-        self.most_bytes += size - self._counted.get(partition, 0)
-        self._counted[partition] = size
+        self.most_bytes += partition.log.last_size_bytes
         if self.most_bytes > self.limit_bytes:
-            self._count()
+            self.most_bytes = self.size_bytes
             if self.most_bytes > self.limit_bytes:
                 self._drop(now_ms)
-                self._count()
-
-    def forget(self, partitions: Iterable[Partition]) -> None:
-        """Let go of deleted partitions."""
-        for one in partitions:
-            self._counted.pop(one, None)
-
-    def _count(self) -> None:
-        self._counted = {one: one.log.size_bytes for one in self.cluster.filled_partitions()}
-        self.most_bytes = sum(self._counted.values())
 
     def _drop(self, now_ms: int) -> None:
         """Drop the segments with the oldest last write, until a tenth of the limit is free."""
-        before = size = self.size_bytes
-        oldest = [
-            (one.log.segments[0].modified_ms, place, one)
-            for place, one in enumerate(self.cluster.filled_partitions())
-            if not one.topic.is_internal
+        before = self.most_bytes
+        written = [
+            (segment.modified_ms, partition)
+            for partition in self.cluster.filled_partitions()
+            if not partition.topic.is_internal
+            for segment in partition.log.segments
         ]
-        heapq.heapify(oldest)
-        while oldest and size > self.limit_bytes - self.limit_bytes // 10:
-            _, place, partition = heapq.heappop(oldest)
-            dropped = self._drop_segment(partition, now_ms)
-            size -= dropped
-            if dropped and partition.log.segments[0].size_bytes:
-                heapq.heappush(oldest, (partition.log.segments[0].modified_ms, place, partition))
-        self.dropped_bytes += before - size
+        for _, partition in sorted(written, key=itemgetter(0)):
+            if self.most_bytes <= self.limit_bytes - self.limit_bytes // 10:
+                break
+            self.most_bytes -= self._drop_segment(partition, now_ms)
+        self.dropped_bytes += before - self.most_bytes
         log.warning(
             "the oldest segments go: records take %d bytes, and %s is %d", before, RECORDS_LIMIT, self.limit_bytes
         )
@@ -256,5 +228,4 @@ class RecordMemory:
         if its_log.delete_old_segments(partition.high_watermark, self.cluster.clock.at(now_ms), left_bytes):
             partition.producers.transactions.forget_before(its_log.start_offset)
             self.cluster.notify(partition)
-            self.cluster.log_cleanup.schedule(partition, now_ms)
         return before - its_log.size_bytes

@@ -187,6 +187,11 @@ class Log:
         """The number of stored batches."""
         return len(self._batches)
 
+    @property
+    def last_size_bytes(self) -> int:
+        """The size of the last batch."""
+        return len(self._batches[-1].data)
+
     def copy(self) -> Log:
         """An equal log in memory that changes independently."""
         return Log(
@@ -218,15 +223,21 @@ class Log:
         """
         base_offset = self.end_offset
         assert last_offset >= base_offset, (last_offset, base_offset)
-        segments = self.segments
-        if not segments or segments[-1].is_full(len(data), max_timestamp, now_ms, segment_bytes, segment_ms):
-            self.roll(now_ms)
-        segments[-1].written(len(data), max_timestamp, now_ms)
-        self._batches.append(StoredBatch(base_offset, last_offset, max_timestamp, leader_epoch, data))
-        self.leader_epochs.assign(leader_epoch, base_offset)
-        self.size_bytes += len(data)
-        self.end_offset = last_offset + 1
+        batch = StoredBatch(base_offset, last_offset, max_timestamp, leader_epoch, data)
+        self._store(batch, now_ms, segment_bytes, segment_ms)
         return base_offset
+
+    def _store(self, batch: StoredBatch, now_ms: int, segment_bytes: int, segment_ms: int) -> None:
+        """Store a batch that begins at ``end_offset``."""
+        segments, size_bytes = self.segments, len(batch.data)
+        if not segments or segments[-1].is_full(size_bytes, batch.max_timestamp, now_ms, segment_bytes, segment_ms):
+            self.roll(now_ms)
+        segments[-1].written(size_bytes, batch.max_timestamp, now_ms)
+        self._batches.append(batch)
+        if batch.leader_epoch > self.leader_epochs.latest_epoch():
+            self.leader_epochs.assign(batch.leader_epoch, batch.base_offset)
+        self.size_bytes += size_bytes
+        self.end_offset = batch.last_offset + 1
 
     def read(self, offset: int, max_bytes: int, *, at_least_one: bool = True, before: int | None = None) -> list[bytes]:
         """Whole batches from the one that contains ``offset``, as many as fit into ``max_bytes``.

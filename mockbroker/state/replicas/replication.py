@@ -224,11 +224,6 @@ class Replication:
             for broker_id in broker_ids:
                 states.followers.pop(broker_id, None)
 
-    def forget(self, partitions: Iterable[Partition]) -> None:
-        """Cancel the timers of deleted partitions."""
-        for partition in partitions:
-            self.timers.cancel(partition)
-
     def check_in_sync(self, partition: Partition, now_ms: int) -> None:
         """Deliver arrived batches; shrink the ISR by followers that lag too long, and expand it by those caught up."""
         states = partition.replica_states

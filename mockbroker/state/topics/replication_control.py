@@ -217,8 +217,7 @@ class ReplicationControl:
         del self.cluster.topics[topic.name]
         del self.cluster.topic_by_id[topic.id]
         self.cluster.log_store.delete(topic.id)
-        self.cluster.replication.forget(topic.partitions)
-        self.cluster.log_cleanup.forget(topic.partitions)
+        self.cluster.replication.timers.forget(topic.partitions)
         self.reassignments.forget(topic.partitions)
         if topic.is_internal:
             self.cluster.internal_topics.forget(topic)

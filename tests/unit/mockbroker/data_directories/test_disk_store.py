@@ -285,7 +285,7 @@ def test_old_segments_leave_the_disk_once_they_are_half_of_it(runs):
     runs.cluster.replication_control.create("small", 1, 3, configs={"segment.bytes": "1048576", "retention.bytes": "1"})
     for _ in range(3):
         send(runs.partition("small"), b"v" * 600_000)
-    runs.cluster.log_cleanup.look(runs.partition("small"), 1)
+    runs.cluster.log_cleanup.clean(runs.partition("small"), 1)
     assert runs.partition("small").log.start_offset == 2
     assert runs.file("small").name == f"{2:020d}.log"
     assert runs.file("small").stat().st_size < 700_000
@@ -312,7 +312,7 @@ def test_a_compacted_log_is_found_again_as_it_was(runs):
     for number in range(6):
         data = build_batch([Record(timestamp=10 * number, key=b"k", value=b"%d" % number)])
         append(partition, data, 0, size=len(data))
-    runs.cluster.log_cleanup.look(partition, 100)
+    runs.cluster.log_cleanup.clean(partition, 100)
     before = list(partition.log.batches())
     assert [one.base_offset for one in before] == [4, 5]
     runs.restart()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from unittest import mock
 
 from mockbroker.core.simulation import Simulation
@@ -69,15 +68,6 @@ def test_all_logs_are_counted_only_where_the_limit_may_be_reached():
         fill(sim, "orders", 50)
         assert counted.called
     assert held(sim) <= LIMIT_BYTES
-
-
-def test_deleted_topics_are_let_go_of():
-    sim = simulation()
-    memory, topic = sim.cluster.log_cleanup.memory, sim.cluster.topics["orders"]
-    fill(sim, "orders", 1)
-    assert topic.partitions[0] in gc.get_referents(*gc.get_referents(memory))
-    sim.cluster.replication_control.delete(topic)
-    assert topic.partitions[0] not in gc.get_referents(*gc.get_referents(memory))
 
 
 def test_what_is_held_counts_anew_when_a_cluster_begins_anew():
