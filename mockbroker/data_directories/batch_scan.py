@@ -51,19 +51,10 @@ class Damage(NamedTuple):
     sound_at: int | None
 
 
-class Scan(NamedTuple):
-    """The sound batches at the beginning of a file, their size in bytes, and the damage after them.
+def scan(data: Data, start: int = 0) -> tuple[list[StoredBatch], Damage | None]:
+    """The sound batches at the beginning of a file, and the damage after them.
 
     The data of batches are ``StoredBytes``. Messages of magic 0 and 1 are batches of one, in leader epoch -1.
-    """
-
-    batches: list[StoredBatch]
-    size: int
-    damage: Damage | None
-
-
-def scan(data: Data, start: int = 0) -> Scan:
-    """Read the batches of a file, with their checksums.
 
     Args:
         start: the start offset of the log.
@@ -74,14 +65,14 @@ def scan(data: Data, start: int = 0) -> Scan:
         try:
             batch = batch_at(data, position, following if position or not start else None)
         except CorruptRecordError as error:
-            return Scan(batches, position, Damage(position, error.reason, sound_after(data, position, following)))
+            return batches, Damage(position, error.reason, sound_after(data, position, following))
         if batch.base_offset < following or batch.last_offset < batch.base_offset:
             reason = f"offsets {batch.base_offset} to {batch.last_offset}, but {following} is next"
-            return Scan(batches, position, Damage(position, reason, position))
+            return batches, Damage(position, reason, position)
         batches.append(batch)
         position += len(batch.data)
         following = batch.last_offset + 1
-    return Scan(batches, position, None)
+    return batches, None
 
 
 def batch_at(data: Data, position: int, following: int | None) -> StoredBatch:

@@ -16,8 +16,9 @@ from itertools import chain
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
 
-from mockbroker.data_directories.batch_scan import Scan, scan
+from mockbroker.data_directories.batch_scan import Damage, scan
 from mockbroker.data_directories.files import Files, StorageError, open_file, sync_directory
+from mockbroker.state.logs.log import StoredBatch, size_of
 
 log = logging.getLogger("mockbroker.storage")
 
@@ -43,7 +44,7 @@ class LogFile:
         self._has_new_name = False  # the directory is not synced yet
 
     @classmethod
-    def open(cls, directory: Path, files: Files) -> tuple[LogFile, Scan]:
+    def open(cls, directory: Path, files: Files) -> tuple[LogFile, list[StoredBatch]]:
         """The file of a directory, which need not exist, and its batches. A torn end is cut off.
 
         Raises: DamagedLogError: bytes are damaged, and sound batches follow. OSError.
@@ -52,13 +53,13 @@ class LogFile:
         paths = sorted(directory.iterdir()) if directory.is_dir() else []
         names = [path for path in paths if NAME.fullmatch(path.name)]
         if not names:
-            return made, Scan([], 0, None)
+            return made, []
         path = made._path = names[-1]
         made.start = int(path.stem)
-        found = read_batches(path, made.start)
-        made.size = found.size
-        if found.damage is not None:
-            position, reason, sound_at = found.damage
+        found, damage = read_batches(path, made.start)
+        made.size = size_of(found)
+        if damage is not None:
+            position, reason, sound_at = damage
             cut = path.stat().st_size - position
             if sound_at is not None:
                 raise DamagedLogError(
@@ -184,10 +185,10 @@ def storage_errors(what: str, path: Path) -> Iterator[None]:
         raise StorageError(f"cannot {what} {path}", error) from error
 
 
-def read_batches(path: Path, start: int) -> Scan:
-    """The batches of a file. Raises OSError."""
+def read_batches(path: Path, start: int) -> tuple[list[StoredBatch], Damage | None]:
+    """The batches of a file, and the damage after them. Raises OSError."""
     with os.fdopen(open_file(path), "rb") as file:
         if not os.fstat(file.fileno()).st_size:
-            return Scan([], 0, None)
+            return [], None
         with mmap(file.fileno(), 0, access=ACCESS_READ) as data:
             return scan(data, start)

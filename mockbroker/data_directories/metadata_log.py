@@ -40,11 +40,11 @@ class MetadataLog:
     def __init__(self, data: DataDirectory, now_ms: Callable[[], int] = lambda: int(time.time() * 1000)) -> None:
         self._data, self._now_ms = data, now_ms
         self._file, found = LogFile.open(data.path / METADATA, data.files)
-        self.image: Image | None = Image() if found.batches else None
+        self.image: Image | None = Image() if found else None
         self.count = 0
         self.end_offset = self._file.start
         self.leader_epoch = 1
-        for batch in found.batches:
+        for batch in found:
             self._replay(batch)
         if self.image is not None:
             kept = list(self.image.metadata_records())

@@ -15,7 +15,6 @@ from mockbroker.data_directories.directory import METADATA, DataDirectory, DataD
 from mockbroker.data_directories.disk_store import DiskLogStore, partitions_in
 from mockbroker.data_directories.files import Files, StorageError
 from mockbroker.data_directories.metadata_log import MetadataLog
-from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from mockbroker.state.topics.topic import random_uuid
 from protocol.uuids import uuid_to_text
 
@@ -80,17 +79,11 @@ class Storage(DataDirectory):
 
     def summarize(self, cluster: Cluster) -> None:
         """Set ``summary``, once the cluster has been built."""
-        image, topics, found = cluster.image, cluster.internal_topics, self.summary
+        topics, found = cluster.image.topics.values(), self.summary
         if found != "new":
-            parts = [
-                counted(len(image.topics), "topic"),
-                counted(sum(len(topic.partitions) for topic in image.topics.values()), "partition"),
-                *(
-                    counted(sum(len(shard.records) for shard in topics.shards(name)), what)
-                    for name, what in ((OFFSETS_TOPIC, "group"), (TRANSACTIONS_TOPIC, "transactional id"))
-                ),
-            ]
-            found = f"{', '.join(parts)}; {found}; {time.monotonic() - self._began:.2f} s"
+            partitions = counted(sum(len(topic.partitions) for topic in topics), "partition")
+            seconds = time.monotonic() - self._began
+            found = f"{counted(len(topics), 'topic')}, {partitions}; {found}; {seconds:.2f} s"
         self.summary = f"data directory {self.path}: {found}"
 
     def close(self) -> None:

@@ -68,7 +68,7 @@ def filled(directory: Path, count: int, files: Files | None = None) -> LogFile:
 def reopened(directory: Path) -> tuple[LogFile, list[int]]:
     """The file, and the offsets of its batches."""
     file, found = LogFile.open(directory, Files())
-    return file, [one.base_offset for one in found.batches]
+    return file, [one.base_offset for one in found]
 
 
 def path_in(directory: Path) -> Path:
@@ -266,7 +266,7 @@ def test_messages_of_before_kafka_0_11_are_found_again(directory, magic):
     file.append(build_batch(two, magic=magic))
     file.append(build_batch(two, magic=magic, base_offset=2, codec=CompressionCodec.GZIP))
     _, found = LogFile.open(directory, Files())
-    assert [(one.base_offset, one.last_offset) for one in found.batches] == [(0, 0), (1, 1), (2, 3)]
+    assert [(one.base_offset, one.last_offset) for one in found] == [(0, 0), (1, 1), (2, 3)]
 
 
 def test_a_symlink_in_place_of_the_file_is_not_followed(directory, tmp_path):

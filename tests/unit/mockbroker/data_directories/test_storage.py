@@ -59,7 +59,7 @@ def path(tmp_path: Path) -> Path:
 
 def test_a_start_says_what_it_found(path):
     kept = Kept(path)
-    assert f"data directory {path}: 2 topics, 54 partitions, 1 group, 0 transactional ids; " in kept.storage.summary
+    assert f"data directory {path}: 2 topics, 54 partitions; " in kept.storage.summary
     kept.close()
 
 
