@@ -40,10 +40,10 @@ def list_of(kind: str) -> str:
 def other_defaults() -> str:
     """The settings whose default is not Kafka's."""
     rows = ["| setting | here | Kafka | reason |", "|---|---|---|---|"]
-    for name, reason in sorted(DIFFERENT_DEFAULTS.items()):
+    for name, (default, reason) in sorted(DIFFERENT_DEFAULTS.items()):
         found = find_definition(BROKER, name)
         kafkas = text_of(found.default) if found else ""
-        rows.append(f"| `{name}` | `{text_of(DEFAULTS[name])}` | `{kafkas}` | {reason} |")
+        rows.append(f"| `{name}` | `{text_of(default)}` | `{kafkas}` | {reason} |")
     return "\n".join(rows)
 
 

@@ -94,8 +94,8 @@ def is_within(address: str, networks: Iterable[IPv4Network | IPv6Network]) -> bo
     return any(found in network or (mapped is not None and mapped in network) for network in networks)
 
 
-def hint(text: str, names: Iterable[str]) -> str:
-    """The name that was probably meant, as the end of a sentence.
+def hint(text: str, names: Iterable[str], ratio: float = 0.7) -> str:
+    """The name that was probably meant, as the end of a sentence: the most similar one of at least this ratio.
 
     >>> hint("topik", ["topic", "group"]), hint("x", ["topic"])
     ('; did you mean topic?', '')
@@ -103,5 +103,5 @@ def hint(text: str, names: Iterable[str]) -> str:
     from difflib import get_close_matches
 
     by_lower = {name.lower(): name for name in names}
-    close = get_close_matches(text[:100].lower(), by_lower, n=1, cutoff=0.7)
+    close = get_close_matches(text[:100].lower(), by_lower, n=1, cutoff=ratio)
     return f"; did you mean {by_lower[close[0]]}?" if close else ""

@@ -21,28 +21,33 @@ from mockbroker.state.configs.definitions import (
     names,
 )
 from mockbroker.state.configs.values import ConfigType, in_bounds, parse
+from mockbroker.state.patterns import hint
 
 ASSIGNORS = "group.consumer.assignors"
 RECORDS_LIMIT = "records.max.bytes"
+DIFFERENT_DEFAULTS = {
+    "default.replication.factor": (3, "a topic spreads over racks, as wide as there are brokers"),
+    "group.consumer.assignment.interval.ms": (0, "groups of a test are assigned at once"),
+    "group.initial.rebalance.delay.ms": (0, "groups of a test are complete sooner"),
+    "group.share.assignment.interval.ms": (0, "groups of a test are assigned at once"),
+    "leader.imbalance.check.interval.seconds": (0, "preferred leaders lead again at once, so that all is as before"),
+}
+"""The settings whose default differs from Kafka's: our default, and the reason."""
 DEFAULTS: dict[str, Any] = {
     **PROFILE_SETTINGS,
+    **{name: default for name, (default, _reason) in DIFFERENT_DEFAULTS.items()},
     **{name: default for name, (default, _lowest) in OUR_NUMBERS.items()},
     "auto.create.topics.enable": True,
     "auto.leader.rebalance.enable": True,
     "broker.session.timeout.ms": 9000,
     "connections.max.idle.ms": 600000,
-    "default.replication.factor": 3,
     "diskless.enable": False,
     "diskless.profile": "kip-1163",  # ours: the system whose diskless topics brokers emulate
     "fetch.max.bytes": 57671680,
-    "group.consumer.assignment.interval.ms": 0,
-    "group.initial.rebalance.delay.ms": 0,
     "group.max.session.timeout.ms": 1800000,
     "group.max.size": 2147483647,
     "group.min.session.timeout.ms": 6000,
-    "group.share.assignment.interval.ms": 0,
     "inter.broker.protocol.version": "",
-    "leader.imbalance.check.interval.seconds": 0,
     "max.connections": 2147483647,
     "max.connections.per.ip": 2147483647,
     "max.incremental.fetch.session.cache.slots": 1000,
@@ -72,21 +77,13 @@ DEFAULTS: dict[str, Any] = {
 } | merged("settings")
 """Settings that are read without Kafka's definitions, which take some ms to load; all others have an effect through the
 definitions, such as topic defaults, or none."""
-DIFFERENT_DEFAULTS = {
-    "leader.imbalance.check.interval.seconds": "preferred leaders lead again at once, so that all is as before",
-    "default.replication.factor": "a topic spreads over racks, as wide as there are brokers",
-    "group.consumer.assignment.interval.ms": "groups of a test are assigned at once",
-    "group.initial.rebalance.delay.ms": "groups of a test are complete sooner",
-    "group.share.assignment.interval.ms": "groups of a test are assigned at once",
-}
-"""The settings whose default differs from Kafka's, with the reason."""
 PROTOCOL_SETTING = "inter.broker.protocol.version"
 SETTINGS_OF_MODES = (PROTOCOL_SETTING, *(name for part in parts() if part.metadata_support for name in part.settings))
 EMULATED_DEFAULTS = {"leader.imbalance.check.interval.seconds": 300}
 """Kafka's defaults that apply only to a cluster that emulates one release (``--emulate``)."""
 TYPES = {bool: ConfigType.BOOLEAN, int: ConfigType.LONG}
 PREFIXES = ("config.providers.", "listener.name.", "rlmm.config.", "rsm.config.")  # the user's own name follows
-ALIKE = 0.8  # of difflib's ratio: above it, an unknown name is an error, as a misspelt one
+ALIKE = 0.9  # of difflib's ratio: above it, an unknown name is an error, as a misspelt one
 LIMIT_OF_LISTENER = re.compile(r"listener\.name\..*\.max\.connections")
 
 
@@ -221,33 +218,13 @@ def names_without_effect(strange: Iterable[str], effective: Iterable[str], setti
 
     placer = str(settings.get(CLASS_SETTING, "")).strip()
     own_placer = bool(placer) and not is_built_in(placer)
-    found = []
+    known, found = [*effective, *PLACER_SETTINGS, *kafka_settings()], []
     for name in sorted(set(strange).difference(PLACER_SETTINGS)):
         if name in kafka_settings() or name.startswith(PREFIXES):
             found.append(name)
-        elif not own_placer or nearest(name, [*effective, *PLACER_SETTINGS, *kafka_settings()], ALIKE):
-            near = nearest(name, [*effective, *PLACER_SETTINGS, *kafka_settings()])
-            raise UnknownSettingError(f"unknown setting {name}" + (f", did you mean {near}?" if near else ""))
+        elif not own_placer or hint(name, known, ALIKE):
+            raise UnknownSettingError(f"unknown setting {name}{hint(name, known)}")
     return found
-
-
-def nearest(name: str, known: Iterable[str], ratio: float = 0.6) -> str | None:
-    """The known name that is most similar to this one, None if none reaches this ratio of difflib.
-
-    The common prefix of placers' settings is ignored, because it is in all of their names.
-
-    >>> nearest("num.partitons", ["num.partitions", "node.id"])
-    'num.partitions'
-    """
-    from difflib import get_close_matches
-
-    prefix = "replica.placer."
-    if name.startswith(prefix):
-        ends = [one.removeprefix(prefix) for one in known if one.startswith(prefix)]
-        found = get_close_matches(name.removeprefix(prefix), ends, 1, ratio)
-        return prefix + found[0] if found else None
-    found = get_close_matches(name, known, 1, ratio)
-    return found[0] if found else None
 
 
 @cache

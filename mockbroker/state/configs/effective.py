@@ -27,7 +27,7 @@ from mockbroker.state.configs.definitions import (
 )
 from mockbroker.state.configs.values import ConfigType, text_of
 from mockbroker.state.image import BROKER_RESOURCE, CLIENT_METRICS_RESOURCE, GROUP_RESOURCE, TOPIC_RESOURCE
-from mockbroker.state.settings import DEFAULTS, DIFFERENT_DEFAULTS
+from mockbroker.state.settings import DIFFERENT_DEFAULTS
 
 if TYPE_CHECKING:
     from mockbroker.state.brokers.broker import Broker
@@ -167,7 +167,9 @@ class ClusterConfigs:
     def static(self, broker_id: int | None = None) -> dict[str, str]:
         """The static configs of brokers as text: the cluster's settings, and with an id that broker's own."""
         settings = self.cluster.settings
-        given = {name for name in DIFFERENT_DEFAULTS if settings[name] == DEFAULTS[name]} | settings.given_names
+        given = {
+            name for name, (ours, _) in DIFFERENT_DEFAULTS.items() if settings[name] == ours
+        } | settings.given_names
         found = {name: text for name in sorted(given) if (text := text_of(settings[name])) is not None}
         broker = None if broker_id is None else self.cluster.brokers.get(broker_id)
         if broker is None:

@@ -13,8 +13,7 @@ from mockbroker.parts import brought
 from mockbroker.state.configs.definitions import CLIENT_METRICS, GROUP, TOPIC, definition, find_definition, names
 from mockbroker.state.configs.values import InvalidValueError
 from mockbroker.state.errors import ApiError, invalid_request
-from mockbroker.state.patterns import PatternError, compiled
-from mockbroker.state.settings import nearest
+from mockbroker.state.patterns import PatternError, compiled, hint
 from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
@@ -115,9 +114,7 @@ def typed(configs: ClusterConfigs, kind: str, given: Mapping[str, Any], unknown:
     """Typed values. Raises ApiError: ``unknown`` for an unknown name, INVALID_CONFIG for an invalid value."""
     for name in sorted(given):
         if find_definition(kind, name) is None:
-            near = nearest(name, names(kind))
-            what = kind.replace("_", " ")
-            raise ApiError(unknown, f"unknown {what} config {name}" + (f", did you mean {near}?" if near else ""))
+            raise ApiError(unknown, f"unknown {kind.replace('_', ' ')} config {name}{hint(name, names(kind))}")
         if not configs.has(kind, name):
             raise invalid(f"unknown {kind} config {name}, as {configs.cluster.release} is emulated")
     try:

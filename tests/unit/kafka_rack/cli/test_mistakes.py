@@ -12,7 +12,7 @@ MISTAKES = [
     ("srve", "there is no command 'srve'; did you mean serve?"),
     ("serve --port x", "--port: expected a whole number from 0 to 65535, got 'x'"),
     ("serve --brokers 0 --port 0", "--brokers: expected a whole number from 1 to 100000, got '0'"),
-    ("serve --port 0 --set num.partitons=3", "unknown setting num.partitons, did you mean num.partitions?"),
+    ("serve --port 0 --set num.partitons=3", "unknown setting num.partitons; did you mean num.partitions?"),
     ("serve --port 0 --set log.cleanup.policy=compct", "expected one of compact, delete, got 'compct'"),
     ("serve --port 0 --set replica.selector.class=rackaware", ", got 'rackaware'"),
     ("serve --port 0 --set replica.placer.class.name=copyst", ", got 'copyst'"),

@@ -46,7 +46,7 @@ def test_a_setting_is_given_only_where_it_differs_from_its_default():
 def test_a_misspelt_setting_is_refused_with_the_nearest_that_there_is(name, meant):
     with pytest.raises(UnknownSettingError) as refused:
         KafkaSettings({name: "1"})
-    assert str(refused.value) == f"unknown setting {name}, did you mean {meant}?"
+    assert str(refused.value) == f"unknown setting {name}; did you mean {meant}?"
 
 
 def test_a_name_like_no_other_is_refused_too():

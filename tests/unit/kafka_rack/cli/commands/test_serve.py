@@ -305,7 +305,7 @@ def test_nothing_starts_with_a_bad_file_of_faults(tmp_path, capsys):
         (["--topic", "orders", "--diskless-topic", "orders"], "topic orders is listed more than once"),
         (["--set", "num.partitions"], "--set: expected KEY=VALUE, got 'num.partitions'"),
         (["--set", "num.partitions=many"], "num.partitions: expected a whole number, got 'many'"),
-        (["--set", "num.partitons=2"], "unknown setting num.partitons, did you mean num.partitions?"),
+        (["--set", "num.partitons=2"], "unknown setting num.partitons; did you mean num.partitions?"),
         (["--loop", "trio"], "--loop: 'trio' is not one of 'asyncio', 'uvloop'"),
         (["--server-properties", "none.properties"], "none.properties: No such file or directory"),
         (["--server-properties", "x", "--racks", "a"], "--racks and --server-properties exclude each other"),

@@ -86,7 +86,7 @@ def test_the_forms_of_a_properties_file_are_read(write):
         (("PLAINTEXT:PLAINTEXT", "PLAINTEXT:TLS"), "expected PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL, got TLS"),
         (("PLAINTEXT:PLAINTEXT", "PLAINTEXT"), "listener.security.protocol.map: expected NAME:PROTOCOL"),
         (("process.roles=broker,controller", "process.roles=controller"), "describes no broker"),
-        (("num.partitions=4", "num.partitons=4"), "unknown setting num.partitons, did you mean num.partitions?"),
+        (("num.partitions=4", "num.partitons=4"), "unknown setting num.partitons; did you mean num.partitions?"),
         (("names=CONTROLLER", "names=CONTROLLER,PLAINTEXT"), "listeners has none for clients"),
     ],
 )
