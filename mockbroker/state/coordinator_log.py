@@ -17,7 +17,7 @@ from mockbroker.state.coordinator_shard import NEVER, CoordinatorRecord, Coordin
 from mockbroker.state.features import feature_level
 from mockbroker.state.topics.coordinator_keys import COORDINATOR_TOPICS
 from protocol.codec import codec
-from protocol.embedded.group_log import OffsetCommitKey, OffsetCommitValue
+from protocol.embedded.group_log import OffsetCommitValue
 from protocol.embedded.transaction_log import TransactionLogValue
 from protocol.embedded.versioned import read_versioned, write_versioned
 from protocol.records import ControlType, Record, control_type, iter_records
@@ -107,8 +107,6 @@ def record_of(topic: str, record: Record) -> list[CoordinatorRecord]:
     key_type, value_type = messages
     key, _ = codec(key_type, KEY_VERSION).decode(record.key, TYPE_BYTES)
     value = None if record.value is None else read_versioned(value_type, record.value)
-    if key_type.__name__.startswith("Legacy"):
-        key, value = in_present_form(key, value)
     batch = record.batch
     if batch is None or not batch.is_transactional:
         return [CoordinatorRecord(key, value)]
@@ -122,16 +120,7 @@ def message_types(topic: str) -> dict[int, tuple[Any, Any]]:
     for module in COORDINATOR_TOPICS[topic].records:
         declared = vars(import_module(f"protocol.embedded.{module}"))
         for name, key in list(declared.items()):
-            if name.endswith("Key") and isinstance(key, type):
+            if isinstance(key, type) and name.endswith("Key") and not name.startswith("Legacy"):  # of Kafka 0.8
                 key_type: Any = key
                 found[key_type.api_key] = (key_type, declared[name.removesuffix("Key") + "Value"])
     return found
-
-
-def in_present_form(key: Any, value: Any | None) -> tuple[Any, Any | None]:
-    """An offset of Kafka 0.8 in its current form. Source: GroupCoordinatorShard.convertLegacyOffsetCommitKey."""
-    if value is not None:
-        value = OffsetCommitValue(
-            offset=value.offset, metadata=value.metadata, commit_timestamp=value.commit_timestamp, expire_timestamp=-1
-        )
-    return OffsetCommitKey(group=key.group, topic=key.topic, partition=key.partition), value

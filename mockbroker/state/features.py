@@ -81,9 +81,12 @@ def problem_with(
         return f"expected upgrade type 1, 2 or 3, got {upgrade_type}"
     if level < 0:
         return "expected a level of at least 0"
-    lowest, highest = supported_levels(cluster.release).get(name, (0, 0))
+    supported = supported_levels(cluster.release)
+    if name not in supported:
+        return "there is no such feature"
+    lowest, highest = supported[name]
     if not lowest <= level <= highest:
-        return f"expected a level from {lowest} to {highest}" if highest else "there is no such feature"
+        return f"expected a level from {lowest} to {highest}"
     before = present.get(name, 0)
     if level < before and upgrade_type == UPGRADE:
         return f"it is at {before}, expected an upgrade, got a lower level"
@@ -95,8 +98,6 @@ def problem_with(
         return None
     if name == KRAFT_VERSION:
         return f"it is at {before} and never goes down" if level < before else None
-    if name not in supported_levels(cluster.release):
-        return "there is no such feature"
     if name == ELR_VERSION and level and proposed.get(METADATA_VERSION, 0) < ELR_NEEDS_METADATA_VERSION:
         return f"it depends on {METADATA_VERSION} {ELR_NEEDS_METADATA_VERSION}"
     return None

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
+from decimal import Decimal
 from enum import IntEnum
 from functools import partial
 from typing import Any
@@ -97,14 +98,9 @@ def decimal_text(value: float) -> str:
     if math.isnan(value) or math.isinf(value):
         return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
     if value == 0 or 1e-3 <= abs(value) < 1e7:
-        return repr(float(value)) if "e" not in repr(value) else f"{value:.20f}".rstrip("0")
-    digits, _, exponent = f"{value!r}".partition("e")
-    if not exponent:
-        sign, digits = ("-", digits[1:]) if digits.startswith("-") else ("", digits)
-        whole, _, fraction = digits.partition(".")
-        shift = len(whole) - 1
-        return f"{sign}{whole[0]}.{(whole[1:] + fraction).rstrip('0') or '0'}E{shift}"
-    return f"{digits if '.' in digits else digits + '.0'}E{int(exponent)}"
+        return repr(value)
+    mantissa, _, exponent = f"{Decimal(repr(value)).normalize():e}".partition("e")
+    return f"{mantissa if '.' in mantissa else mantissa + '.0'}E{int(exponent)}"
 
 
 # validators

@@ -131,12 +131,6 @@ def test_a_record_of_a_known_type_that_cannot_be_read_is_told():
         LogBytes().add(torn).load()
 
 
-def test_an_offset_in_the_form_of_0_8_is_read():
-    key = b"\x00\x00" + b"\x00\x07readers" + b"\x00\x06orders" + bytes(4)
-    value = b"\x00\x00" + (5).to_bytes(8) + b"\x00\x00" + bytes(8)
-    assert offsets(LogBytes().add(build_batch([Record(key=key, value=value)])).load()) == {"readers": 5}
-
-
 def transaction(log: LogBytes) -> Any:
     return log.load(TRANSACTIONS_TOPIC).value(TransactionLogKey, "billing")
 
