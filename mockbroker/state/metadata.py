@@ -74,13 +74,18 @@ class TopicPartitionState(NamedTuple):
     state: PartitionState
 
 
-class CachedTopic(NamedTuple):
-    """A topic in the cache."""
+@dataclass(slots=True, eq=False)
+class CachedTopic:
+    """A topic in the cache; ``states`` has its known partitions by index."""
 
     name: str
     id: bytes
-    diskless: bool
-    partitions: tuple[PartitionState, ...]
+    diskless: bool = False
+    states: dict[int, PartitionState] = field(default_factory=dict)
+
+    @property
+    def partitions(self) -> list[PartitionState]:
+        return [self.states[index] for index in sorted(self.states)]
 
     @property
     def is_internal(self) -> bool:
@@ -89,15 +94,13 @@ class CachedTopic(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class MetadataCache:
-    """The live brokers by id, and the partitions by topic and index; a ``MetadataView``."""
+    """The live brokers by id, and the topics by name; a ``MetadataView``."""
 
     is_shared: ClassVar[bool] = False
     controller_id: int = NO_CONTROLLER
     controller_epoch: int = 0
     brokers: dict[int, CachedBroker] = field(default_factory=dict)
-    topics: dict[str, dict[int, PartitionState]] = field(default_factory=dict)
-    topic_ids: dict[str, bytes] = field(default_factory=dict)
-    diskless_topics: frozenset[str] = frozenset()
+    topics: dict[str, CachedTopic] = field(default_factory=dict)
     shows_isr_without_leader: bool = True
 
     def live_brokers(self) -> list[CachedBroker]:
@@ -110,17 +113,10 @@ class MetadataCache:
         return sorted(self.topics)
 
     def topic(self, name: str) -> CachedTopic | None:
-        states = self.topics.get(name)
-        if states is None:
-            return None
-        partitions = tuple(states[index] for index in sorted(states))
-        return CachedTopic(name, self.topic_ids[name], name in self.diskless_topics, partitions)
+        return self.topics.get(name)
 
     def topic_of_id(self, topic_id: bytes) -> CachedTopic | None:
-        if topic_id == NO_TOPIC_ID:
-            return None
-        name = next((name for name, known in self.topic_ids.items() if known == topic_id), None)
-        return None if name is None else self.topic(name)
+        return next((one for one in self.topics.values() if one.id == topic_id != NO_TOPIC_ID), None)
 
     def offline_replicas(self, partition: Partition | PartitionState) -> list[int]:
         assert isinstance(partition, PartitionState)
@@ -137,14 +133,14 @@ class MetadataCache:
         self.controller_id, self.controller_epoch = controller_id, controller_epoch
         self.brokers = {broker.id: broker for broker in brokers}
         for one in partitions:
+            topic = self.topics.setdefault(one.topic, CachedTopic(one.topic, one.topic_id))
             if one.state.leader != DELETED:
-                self.topics.setdefault(one.topic, {})[one.state.index] = one.state
-                self.topic_ids[one.topic] = one.topic_id
-            elif one.topic in self.topics:
-                self.topics[one.topic].pop(one.state.index, None)
-                if not self.topics[one.topic]:
+                topic.id = one.topic_id
+                topic.states[one.state.index] = one.state
+            else:
+                topic.states.pop(one.state.index, None)
+                if not topic.states:
                     del self.topics[one.topic]
-                    del self.topic_ids[one.topic]
 
 
 KnownBroker = Broker | CachedBroker
@@ -306,10 +302,10 @@ class KRaftMode(MetadataSupport):
         cache = self.cut_off.get(broker_id) if self.cut_off else None
         if cache is None:
             return partition
-        topic = partition.topic
-        if cache.topic_ids.get(topic.name) != topic.id:
+        topic = cache.topics.get(partition.topic.name)
+        if topic is None or topic.id != partition.topic.id:
             return UNKNOWN_PARTITION  # or the topic of this name was deleted since
-        return cache.topics[topic.name].get(partition.index, UNKNOWN_PARTITION)
+        return topic.states.get(partition.index, UNKNOWN_PARTITION)
 
     def broker_started(self, broker: Broker, now_ms: int) -> None:
         """Forget the metadata of before, and unreplicated appends."""
@@ -339,17 +335,11 @@ def snapshot(view: CurrentView) -> MetadataCache:
         one.id: CachedBroker(one.id, tuple(Address(at.name, at.host, at.port) for at in one.listeners), one.rack)
         for one in view.live_brokers()
     }
-    topics = {
-        topic.name: {one.index: PartitionState.of(one, view.offline_replicas(one)) for one in topic.partitions}
-        for topic in view.topics.values()
-    }
-    return MetadataCache(
-        view.controller_id,
-        brokers=brokers,
-        topics=topics,
-        topic_ids={topic.name: topic.id for topic in view.topics.values()},
-        diskless_topics=frozenset(topic.name for topic in view.topics.values() if topic.diskless),
-    )
+    topics = {}
+    for topic in view.topics.values():
+        states = {one.index: PartitionState.of(one, view.offline_replicas(one)) for one in topic.partitions}
+        topics[topic.name] = CachedTopic(topic.name, topic.id, topic.diskless, states)
+    return MetadataCache(view.controller_id, brokers=brokers, topics=topics)
 
 
 def depose(partition: Partition) -> Partition:

@@ -202,7 +202,7 @@ def test_a_topic_deleted_and_made_anew_between_two_tellings_is_told_with_its_new
     sim.cluster.replication_control.delete(topic)
     again = sim.cluster.replication_control.create("orders", 1, assignment=[list(topic.partitions[0].replicas)])
     sim.tell()
-    assert zookeeper_of(sim).caches[1].topic_ids["orders"] == again.id != topic.id
+    assert zookeeper_of(sim).caches[1].topics["orders"].id == again.id != topic.id
 
 
 def test_each_broker_is_told_by_its_own_epoch(era):
