@@ -6,11 +6,14 @@ Source of the lock: LogManager.lockLogDirs, Apache Kafka 4.4.
 from __future__ import annotations
 
 import fcntl
+import logging
 import os
 from pathlib import Path
 
-from mockbroker.data_directories.files import Files, open_file, sync_directory
+from mockbroker.data_directories.files import Files, StorageError, open_file, sync_directory
 from mockbroker.data_directories.log_file import LogFile
+
+log = logging.getLogger("mockbroker.storage")
 
 LOCK, CLUSTER_ID, METADATA = ".lock", "cluster-id", "__cluster_metadata-0"
 MOST_ID_BYTES = 1024
@@ -77,18 +80,17 @@ class DataDirectory:
             del self.unsynced[file]
 
     def close(self) -> None:
-        """Sync and unlock the directory. Raises StorageError."""
-        if self._lock is None:
-            return
+        """Sync and unlock the directory."""
         try:
             self.sync()
+        except StorageError as error:
+            log.error("%s", error.message)  # noqa: TRY400 - a line says it all
         finally:
             self.unlock()
 
     def unlock(self) -> None:
         """Unlock the directory without a sync."""
         if self._lock is not None:
-            self.files.close()
             os.close(self._lock)
             self._lock = None
 

@@ -82,17 +82,12 @@ class DiskLog(Log):
 
     def compact(self, cleaned: list[StoredBatch], segments: list[LogSegment], end_offset: int) -> None:
         """As ``Log.compact``. Raises StorageError if the write fails, and then nothing has changed."""
-        try:
-            self._rewrite([one.data for one in cleaned], bisect_left(self._batches, end_offset, key=BASE_OFFSET))
-        except StorageError as error:
-            log.warning("%s; the log is not compacted", error.message)
-            raise
-        stored: list[StoredBatch] = []
-        position = 0
-        for one in cleaned:
-            stored.append(replace(one, data=in_file(position, len(one.data))))
-            position += len(one.data)
-        super().compact(stored, segments, end_offset)
+        self._rewrite([one.data for one in cleaned], bisect_left(self._batches, end_offset, key=BASE_OFFSET))
+        sizes = [len(one.data) for one in cleaned]
+        places = map(in_file, accumulate(sizes, initial=0), sizes)
+        super().compact(
+            [replace(one, data=data) for one, data in zip(cleaned, places, strict=True)], segments, end_offset
+        )
 
     def truncate(self, offset: int) -> None:
         """As ``Log.truncate``. Raises StorageError, and then nothing has changed."""

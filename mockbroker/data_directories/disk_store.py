@@ -15,7 +15,6 @@ from mockbroker.data_directories.directory import METADATA, DataDirectory
 from mockbroker.data_directories.disk_log import DiskLog
 from mockbroker.data_directories.log_file import LogFile
 from mockbroker.state.configs.definitions import TOPIC
-from mockbroker.state.logs.log import UNBOUNDED
 from mockbroker.state.logs.store import LogStore
 from protocol.uuids import uuid_from_text, uuid_to_text
 
@@ -40,8 +39,7 @@ class DiskLogStore(LogStore):
 
         Raises: DamagedLogError: a log is damaged before its end. OSError.
         """
-        topics, memory = cluster.image.topics, cluster.log_cleanup.memory
-        max_bytes = UNBOUNDED if memory is None else memory.segment_bytes
+        topics, max_bytes = cluster.image.topics, cluster.log_cleanup.memory.segment_bytes
         for topic_id, index, directory in list(partitions_in(self.data.path)):
             if topic_id not in topics or index >= len(topics[topic_id].partitions):
                 log.warning("%s belongs to no topic; it is renamed to %s%s", directory, directory.name, STRAY)
@@ -63,7 +61,6 @@ class DiskLogStore(LogStore):
         for one in self._logs.pop(topic_id, {}).values():
             assert isinstance(one, DiskLog)
             self.data.unsynced.pop(one.file, None)
-            one.file.close()
             rmtree(one.file.directory, ignore_errors=True)  # the next start renames the rest
 
 

@@ -9,15 +9,13 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from mockbroker.state.errors import ApiError
 from protocol.error_codes import ErrorCode
 
-MAX_OPEN = 256
-"""Maximum number of open files: the most recently used."""
 FLAGS = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK  # opening a pipe must not block
 
 
@@ -30,11 +28,7 @@ class StorageError(ApiError):
 
 
 class Files:
-    """Reads and writes files by path; caches the most recent descriptors. All methods raise OSError."""
-
-    def __init__(self, max_open: int = MAX_OPEN) -> None:
-        self._open: OrderedDict[Path, int] = OrderedDict()
-        self._max_open = max_open
+    """Reads and writes files by path. All methods raise OSError."""
 
     # operations that a test may let fail
 
@@ -44,28 +38,38 @@ class Files:
 
     def sync(self, path: Path) -> None:
         """Write the bytes of a file through to the disk."""
-        os.fsync(self._descriptor(path))
+        with opened(path) as descriptor:
+            os.fsync(descriptor)
+
+    def rename(self, path: Path, to: Path) -> None:
+        path.replace(to)
+
+    def remove(self, path: Path) -> None:
+        """Remove a file if it exists."""
+        path.unlink(missing_ok=True)
 
     # operations for logs
 
     def write_at(self, path: Path, data: bytes, position: int) -> None:
         """Write all bytes into an existing file."""
-        descriptor = self._descriptor(path)
-        done = 0
-        while done < len(data):
-            done += self.write(descriptor, data[done:] if done else data, position + done)
+        with opened(path) as descriptor:
+            done = 0
+            while done < len(data):
+                done += self.write(descriptor, data[done:] if done else data, position + done)
 
     def read(self, path: Path, position: int, size: int) -> bytes:
         """Bytes of a file, fewer if it ends earlier."""
-        return os.pread(self._descriptor(path), size, position)
+        with opened(path) as descriptor:
+            return os.pread(descriptor, size, position)
 
     def truncate(self, path: Path, size: int) -> None:
-        os.ftruncate(self._descriptor(path), size)
+        with opened(path) as descriptor:
+            os.ftruncate(descriptor, size)
 
     def create(self, path: Path) -> None:
         """Create an empty file, or empty an existing one."""
-        self.release(path)
-        self._descriptor(path, os.O_CREAT | os.O_TRUNC)
+        with opened(path, os.O_CREAT | os.O_TRUNC):
+            pass
 
     def replace(self, path: Path, pieces: Iterable[bytes]) -> int:
         """Replace a file's content atomically and sync it; returns the number of bytes."""
@@ -83,36 +87,15 @@ class Files:
             raise
         return size
 
-    def rename(self, path: Path, to: Path) -> None:
-        self.release(path)
-        self.release(to)
-        path.replace(to)
 
-    def remove(self, path: Path) -> None:
-        """Remove a file if it exists."""
-        self.release(path)
-        path.unlink(missing_ok=True)
-
-    def release(self, path: Path) -> None:
-        """Close a file if it is open."""
-        descriptor = self._open.pop(path, None)
-        if descriptor is not None:
-            os.close(descriptor)
-
-    def close(self) -> None:
-        """Close all files."""
-        for path in list(self._open):
-            self.release(path)
-
-    def _descriptor(self, path: Path, flags: int = 0) -> int:
-        descriptor = self._open.get(path)
-        if descriptor is None:
-            if len(self._open) >= self._max_open:
-                os.close(self._open.popitem(last=False)[1])
-            descriptor = self._open[path] = open_file(path, flags)
-        else:
-            self._open.move_to_end(path)
-        return descriptor
+@contextmanager
+def opened(path: Path, flags: int = 0) -> Iterator[int]:
+    """The descriptor of a regular file, until the block ends. Raises OSError."""
+    descriptor = open_file(path, flags)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
 
 
 def open_file(path: Path, flags: int = 0) -> int:

@@ -40,7 +40,6 @@ class LogFile:
         self.directory, self.files = directory, files
         self.start = self.size = 0
         self._path: Path | None = None
-        self._is_torn = False  # bytes of a failed write could not be removed
         self._has_new_name = False  # the directory is not synced yet
 
     @classmethod
@@ -79,14 +78,11 @@ class LogFile:
         position = self.size
         with storage_errors("write", self._path or self.directory):
             path = self._made()
-            if self._is_torn:
-                self._take_back(path)
             try:
                 self.files.write_at(path, data, position)
             except OSError:
-                self._is_torn = True
-                with suppress(OSError):
-                    self._take_back(path)
+                with suppress(OSError):  # the next batch overwrites the rest
+                    self.files.truncate(path, position)
                 raise
         self.size += len(data)
         return position
@@ -110,8 +106,6 @@ class LogFile:
 
     def move_start(self, offset: int) -> None:
         """Move the log's start to a later offset. A rename that fails is logged; the next ``sync`` tries it again."""
-        if offset <= self.start:
-            return
         self.start = offset
         try:
             self._rename()
@@ -124,7 +118,7 @@ class LogFile:
         with storage_errors("write", target):
             path = self._made()
             self.size = self.files.replace(target, chain(pieces, self._copied(path, rest_at)))
-        self._path, self._is_torn, self._has_new_name = target, False, True
+        self._path, self._has_new_name = target, True
         if path != target:
             with suppress(OSError):  # the next open removes it
                 self.files.remove(path)
@@ -140,10 +134,6 @@ class LogFile:
                 for directory in (self.directory, self.directory.parent):
                     sync_directory(directory)
                 self._has_new_name = False
-
-    def close(self) -> None:
-        if self._path is not None:
-            self.files.release(self._path)
 
     def _target(self) -> Path:
         return self.directory / f"{self.start:020d}.log"
@@ -162,10 +152,6 @@ class LogFile:
         if path != target:
             self.files.rename(path, target)
             self._path, self._has_new_name = target, True
-
-    def _take_back(self, path: Path) -> None:
-        self.files.truncate(path, self.size)
-        self._is_torn = False
 
     def _copied(self, path: Path, position: int) -> Iterator[bytes]:
         while position < self.size:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,15 +12,13 @@ from typing import TYPE_CHECKING, Any
 from kafka_rack.plurals import counted
 from mockbroker.data_directories.directory import METADATA, DataDirectory, DataDirectoryError
 from mockbroker.data_directories.disk_store import DiskLogStore, partitions_in
-from mockbroker.data_directories.files import Files, StorageError
+from mockbroker.data_directories.files import Files
 from mockbroker.data_directories.metadata_log import MetadataLog
 from mockbroker.state.topics.topic import random_uuid
 from protocol.uuids import uuid_to_text
 
 if TYPE_CHECKING:
     from mockbroker.state.cluster import Cluster
-
-log = logging.getLogger("mockbroker.storage")
 
 ALWAYS, BY_SYSTEM = "always", "os"
 """When records are synced: before they are acknowledged, or when the operating system chooses."""
@@ -85,10 +82,3 @@ class Storage(DataDirectory):
             seconds = time.monotonic() - self._began
             found = f"{counted(len(topics), 'topic')}, {partitions}; {found}; {seconds:.2f} s"
         self.summary = f"data directory {self.path}: {found}"
-
-    def close(self) -> None:
-        """Sync and unlock the directory."""
-        try:
-            super().close()
-        except StorageError as error:
-            log.error("%s", error.message)  # noqa: TRY400 - a line says it all

@@ -110,7 +110,6 @@ class Pair:
     def reopen(self) -> None:
         """As after a kill: nothing is done for an orderly end. Segments before the log's start go with that."""
         self.memory.delete_old_segments(before=self.memory.end_offset, now_ms=9)
-        self.files.close()
         self.disk = opened(self.directory, self.files)
         self.producers, self.disk_producers = recover(self.memory), recover(self.disk)
         if self.is_compacted:  # its segments are cut by size again
@@ -191,7 +190,6 @@ def test_a_log_on_disk_is_the_log_in_memory(operations):
         pair.check_equal()
         pair.reopen()
         pair.check_equal()
-        pair.files.close()
 
 
 @given(st.lists(OPERATIONS, min_size=5, max_size=25), st.integers(0, 400), st.integers(0, 255))
@@ -200,7 +198,6 @@ def test_a_file_that_is_cut_anywhere_or_has_a_flipped_end_loses_whole_batches_fr
         pair = Pair(Path(folder) / "orders-0")
         for operation in operations:
             pair.carry_out(*operation)
-        pair.files.close()
         if not pair.disk.file.size:
             return
         (path,) = pair.directory.iterdir()
@@ -217,7 +214,6 @@ def test_a_file_that_is_cut_anywhere_or_has_a_flipped_end_loses_whole_batches_fr
             expected = max((end for end in ends if end <= place), default=0)
         LogFile.open(pair.directory, pair.files)
         assert path.read_bytes() == whole[:expected]
-        pair.files.close()
 
 
 @given(st.lists(OPERATIONS, min_size=5, max_size=25), st.data())
@@ -226,7 +222,6 @@ def test_a_flipped_bit_before_the_last_batch_is_refused_and_changes_nothing(oper
         pair = Pair(Path(folder) / "orders-0")
         for operation in operations:
             pair.carry_out(*operation)
-        pair.files.close()
         headers = list(iter_batches(pair.disk.file.read(0, pair.disk.file.size))) if pair.disk.file.size else []
         if len(headers) < 2:
             return
@@ -239,4 +234,3 @@ def test_a_flipped_bit_before_the_last_batch_is_refused_and_changes_nothing(oper
         with pytest.raises(DamagedLogError, match=f"byte {damaged.position}: "):
             LogFile.open(pair.directory, pair.files)
         assert path.read_bytes() == whole
-        pair.files.close()

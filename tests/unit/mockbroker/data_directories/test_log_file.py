@@ -12,7 +12,7 @@ import pytest
 
 from mockbroker.data_directories.files import Files, StorageError
 from mockbroker.data_directories.log_file import DamagedLogError, LogFile
-from protocol.records import CompressionCodec, Record, build_batch, iter_batches
+from protocol.records import CompressionCodec, Record, build_batch
 
 
 class KilledError(BaseException):
@@ -277,17 +277,6 @@ def test_a_symlink_in_place_of_the_file_is_not_followed(directory, tmp_path):
     with pytest.raises(StorageError):
         file.append(batch(0))
     assert (tmp_path / "other").read_bytes() == b"precious"
-
-
-def test_only_the_files_used_last_stay_open(tmp_path):
-    files = Files(max_open=3)
-    logs = [filled(tmp_path / str(number), 1, files) for number in range(6)]
-    for offset in range(1, 4):
-        for log in logs:
-            log.append(batch(offset))
-    assert len(files._open) == 3
-    assert all(len(list(iter_batches(log.read(0, log.size)))) == 4 for log in logs)
-    files.close()
 
 
 BOUNDED = """
