@@ -72,13 +72,14 @@ class ConfigAlterations:
             return None
         kind, new_of = kind_of(type_number), replaced if whole else changed
         if kind == BROKER:
-            broker_id = self._broker_id(name)
+            if name:
+                check_broker_id(name, self.broker.id)
             for _, operation, _ in changes:
                 if operation not in OPERATIONS:
                     raise invalid_request(f"expected an operation from 0 to 3, got {operation}")
             new = {**self.configs.own(BROKER, name), **new_of(self.configs, BROKER, name, changes)}
             wanted = {config: value for config, value in new.items() if value is not None}
-            check_broker_configs(self.configs, broker_id, wanted)
+            check_broker_configs(self.configs, self.broker.id if name else None, wanted)
         return lambda: self._write(kind, name, new_of(self.configs, kind, name, changes))
 
     def fails_controller(self, resource: Resource, changes: Sequence[Change]) -> bool:
@@ -91,13 +92,6 @@ class ConfigAlterations:
             return error.code == ErrorCode.UNKNOWN_SERVER_ERROR
         return False
 
-    def _broker_id(self, name: str) -> int | None:
-        """The id of the receiving broker, None for all brokers. Raises ApiError: INVALID_REQUEST."""
-        if not name:
-            return None
-        check_broker_id(name, self.broker.id)
-        return self.broker.id
-
     # the controller
 
     def _write(self, kind: str, name: str, new: Mapping[str, str | None]) -> None:
@@ -105,21 +99,18 @@ class ConfigAlterations:
         before = self.configs.own(kind, name)
         check_sizes_and_minimum(self.configs, kind, name, new)
         after = {config: value for config, value in {**before, **new}.items() if value is not None}
-        self._check_as_controller(kind, name, after, before)
-        if not self.validate_only and new:
-            self.configs.write(kind, name, new)
-
-    def _check_as_controller(self, kind: str, name: str, after: Mapping[str, str], before: Mapping[str, str]) -> None:
         if kind == TOPIC:
             if not name:
                 raise invalid_request("expected the name of a topic, got ''")
             check_topic_name(name)
-            check_topic_configs(self.configs, after, before)
+            check_topic_configs(self.configs, after)
             self.configs.cluster.find_topic(name)
         elif kind == GROUP:
             check_group_configs(self.configs, name, after)
         elif kind == CLIENT_METRICS:
             check_client_metrics_configs(self.configs, name, after)
+        if not self.validate_only and new:
+            self.configs.write(kind, name, new)
 
     # loggers, whose levels are the broker's own
 

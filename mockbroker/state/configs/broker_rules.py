@@ -66,37 +66,27 @@ def check_broker_configs(configs: ClusterConfigs, broker_id: int | None, wanted:
     bare = sorted(set(wanted).intersection(kafka_configs()["only_with_listener_prefix"]))
     if bare:
         raise invalid_request(f"expected listener.name.NAME. before {', '.join(bare)}")
+    brokers = configs.cluster.brokers
+    used = [] if broker_id is None else [brokers[broker_id]]
+    prefixes = tuple(own_name(one.name, "") for broker in used or brokers.values() for one in broker.listeners)
     for name in sorted(wanted):
-        check_type(without_listener(name), wanted[name])
+        check_type(without_listener(name), wanted[name], of_a_listener=name.startswith(prefixes))
     if broker_id is None:
         own = [name for name in sorted(wanted) if is_per_broker(name)]
         if own:
             raise invalid_request(f"expected the id of a broker to set {', '.join(own)} on, got none")
     check_changes(BrokerConfigChange(configs, broker_id, wanted))
-    check_listener_values(configs, broker_id, wanted)
 
 
-def check_listener_values(configs: ClusterConfigs, broker_id: int | None, wanted: Mapping[str, str]) -> None:
-    """Check the configs of existing listeners, including those that a broker never uses.
-
-    Raises ApiError: INVALID_REQUEST.
-    """
-    brokers = configs.cluster.brokers
-    for broker in brokers.values() if broker_id is None else [brokers[broker_id]]:
-        for prefix in sorted({own_name(one.name, "") for one in broker.listeners}):
-            for name in sorted(wanted):
-                if name.startswith(prefix):
-                    rest = name.removeprefix(prefix)
-                    found = find_definition(BROKER, rest) or find_definition(BROKER, rest.partition(".")[2])
-                    if found is not None:
-                        parsed(found, wanted[name])
-
-
-def check_type(name: str, text: str) -> None:
-    """Raises ApiError: INVALID_REQUEST unless the text is a valid value."""
+def check_type(name: str, text: str, *, of_a_listener: bool) -> None:
+    """Raises ApiError: INVALID_REQUEST unless the text is a valid value, which of a listener may be unused."""
     found = find_definition(BROKER, name)
-    if found is None or (found.update_mode == "read-only" and name not in kafka_configs()["broker_dynamic_only"]):
-        return  # an unknown name may be a plugin's
+    if found is None and of_a_listener:
+        found = find_definition(BROKER, name.partition(".")[2])  # of a mechanism
+    if found is None:
+        return  # it may be a plugin's
+    if found.update_mode == "read-only" and name not in kafka_configs()["broker_dynamic_only"] and not of_a_listener:
+        return
     value = parsed(found, text)
     if found.type is ConfigType.CLASS and value and not value.startswith(KAFKA_CLASSES):
         raise invalid_request(f"{name}: expected a class that the broker can load, got {text!r}")
@@ -147,13 +137,6 @@ def check_changes(change: BrokerConfigChange) -> None:
         raise invalid_request("max.connections.per.ip: expected more than 0, or overrides, got 0")
     check_connections(change)
     check_cordoned(change)
-    if change.broker_id is not None and "listeners" in change.wanted:
-        names = {one.partition("://")[0].upper() for one in change.after("listeners")}
-        missing = {one.name.upper() for one in change.configs.cluster.brokers[change.broker_id].listeners} - names
-        if missing:
-            raise invalid_request(
-                f"listeners: expected {', '.join(sorted(missing))} to stay, got {', '.join(sorted(names))}"
-            )
 
 
 def check_connections(change: BrokerConfigChange) -> None:
@@ -190,7 +173,7 @@ def check_sizes(change: BrokerConfigChange) -> None:
 
 
 def check_retention(change: BrokerConfigChange) -> None:
-    """Check that local retention and copy lag do not exceed the total retention. Raises ApiError: INVALID_REQUEST."""
+    """Check that local retention does not exceed the total retention. Raises ApiError: INVALID_REQUEST."""
     retention_ms = retention(change)
     if retention_ms == 0 or retention_ms < FOR_EVER:
         raise invalid_request(f"log.retention.ms: expected -1, or at least 1, got {retention_ms}")
@@ -199,10 +182,6 @@ def check_retention(change: BrokerConfigChange) -> None:
         here = change.after(local)
         if kept > FOR_EVER and here != LIKE_ALL and (here == FOR_EVER or here > kept):
             raise invalid_request(f"{local}: expected at most {whole} ({kept}), or -2 for the same, got {here}")
-        lag_name = local.replace("local.retention", "remote.copy.lag")
-        lag, longest = change.after(lag_name), kept if here == LIKE_ALL else here
-        if lag > 0 and 0 <= longest < lag:
-            raise invalid_request(f"{lag_name}: expected at most {longest}, as {local} has, got {lag}")
 
 
 def retention(change: BrokerConfigChange) -> int:

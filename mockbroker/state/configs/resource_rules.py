@@ -35,14 +35,11 @@ MATCHED = frozenset(
 INTERVAL_MS = range(100, 3_600_001)
 
 
-def check_topic_configs(
-    configs: ClusterConfigs, given: Mapping[str, Any], before: Mapping[str, str] | None = None
-) -> dict[str, Any]:
+def check_topic_configs(configs: ClusterConfigs, given: Mapping[str, Any]) -> dict[str, Any]:
     """A topic's own configs as typed values.
 
     Args:
         given: all configs of the topic, as text or typed.
-        before: the previous configs.
 
     Raises ApiError: INVALID_CONFIG for null, an unknown name, an invalid value, or contradicting values.
     """
@@ -59,8 +56,6 @@ def check_topic_configs(
     if value("remote.storage.enable") and not value("diskless.enable"):
         # Kafka looks further only where brokers have remote storage, which here diskless topics alone have.
         raise invalid("remote.storage.enable: expected false, as the brokers have no remote storage, got true")
-    if (before or {}).get("remote.storage.enable") == "true" and not value("remote.log.delete.on.disable"):
-        raise invalid("expected remote.log.delete.on.disable to be true where remote.storage.enable is set back")
     return values
 
 
