@@ -31,7 +31,6 @@ from mockbroker.state.logs.batch_checks import (
     only_batch,
     refused,
 )
-from mockbroker.state.logs.log import UNBOUNDED
 from mockbroker.state.topics.topic import Partition
 from protocol.apis.produce import ProduceRequest, ProduceResponse
 from protocol.error_codes import ErrorCode, error_name
@@ -249,7 +248,6 @@ def append_records(
         in_sync = len(call.leadership(partition).isr)
         if in_sync < min_isr:
             raise refused(ApiError(ErrorCode.NOT_ENOUGH_REPLICAS), partition.log.start_offset)
-    memory = call.cluster.log_cleanup.memory
     owner = call.own_copy(partition)
     written = append(
         owner,
@@ -259,7 +257,7 @@ def append_records(
         clock_jumped=call.cluster.clock.offset_ms != 0,
         has_transactional_id=request.transactional_id is not None,
         budget=call.decompression,
-        max_segment_bytes=UNBOUNDED if memory is None else memory.segment_bytes,
+        max_segment_bytes=call.cluster.log_cleanup.memory.segment_bytes,
     )
     if owner is partition:
         call.cluster.replication.appended(partition, call.now_ms)

@@ -13,6 +13,7 @@ from starlette.responses import Response
 
 from mockbroker.adapters.control.cluster_json import is_up
 from mockbroker.adapters.control.operations import ControlCall, operation
+from mockbroker.state.logs.log import UNBOUNDED
 
 if TYPE_CHECKING:
     from mockbroker.adapters.served_cluster import ServedCluster
@@ -89,7 +90,7 @@ def cluster_metrics(cluster: ServedCluster) -> Iterator[Metric]:
         size = sum(one.log.size_bytes for topic in state.topics.values() for one in topic.partitions)
         sums.append(("record_bytes", "Records of all logs, each once.", size))
     memory = state.log_cleanup.memory
-    if memory is not None:
+    if memory.limit_bytes != UNBOUNDED:
         sums += [
             ("record_bytes_limit", "The limit of these bytes.", memory.limit_bytes),
             ("record_bytes_dropped_total", "Records dropped because of the limit.", memory.dropped_bytes),

@@ -65,19 +65,13 @@ KNOWN_FLAGS = 0x7F
 UNKNOWN_START = -1
 WITHOUT_START = frozenset(
     {
-        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.CORRUPT_MESSAGE,
         ErrorCode.MESSAGE_TOO_LARGE,
         ErrorCode.RECORD_LIST_TOO_LARGE,
-        ErrorCode.CORRUPT_MESSAGE,
-        ErrorCode.KAFKA_STORAGE_ERROR,
-        ErrorCode.UNKNOWN_TOPIC_ID,
-        ErrorCode.INVALID_TOPIC_EXCEPTION,
-        ErrorCode.INVALID_REQUIRED_ACKS,
         ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
     }
 )
-"""The errors with which ReplicaManager.appendRecordsToLeader returns no log start offset."""
+"""The errors of a log with which ReplicaManager.appendRecordsToLeader returns no log start offset."""
 
 
 CheckedBatch = tuple[bytes, BatchHeader]
@@ -129,25 +123,22 @@ Bounds = tuple[int, int]
 
 
 def append_rules(topic: Topic) -> AppendRules:
-    """The effective rules, cached until a config changes. Source: LogConfig, Apache Kafka 4.4."""
-    rules = topic.append_rules
-    if rules is None:
-        config = topic.config
-        compacts = "compact" in config("cleanup.policy")
-        segment_ms, lag_ms = config("segment.ms"), config("max.compaction.lag.ms")
-        wanted, record_bytes = config("compression.type"), config("max.decompressed.message.bytes")
-        rules = topic.append_rules = AppendRules(
-            needs_keys=compacts,
-            by_append_time=config("message.timestamp.type") == LOG_APPEND_TIME,
-            before_ms=config("message.timestamp.before.max.ms"),
-            after_ms=config("message.timestamp.after.max.ms"),
-            codec=None if wanted == PRODUCER else CODEC_BY_NAME[wanted],
-            max_bytes=config("max.message.bytes"),
-            max_record_bytes=None if record_bytes == ANY_RECORD_BYTES else record_bytes,
-            segment_bytes=config("segment.bytes"),
-            segment_ms=min(lag_ms, segment_ms) if compacts and lag_ms > 0 else segment_ms,
-        )
-    return rules
+    """The effective rules. Source: LogConfig, Apache Kafka 4.4."""
+    config = topic.config
+    compacts = "compact" in config("cleanup.policy")
+    segment_ms, lag_ms = config("segment.ms"), config("max.compaction.lag.ms")
+    wanted, record_bytes = config("compression.type"), config("max.decompressed.message.bytes")
+    return AppendRules(
+        needs_keys=compacts,
+        by_append_time=config("message.timestamp.type") == LOG_APPEND_TIME,
+        before_ms=config("message.timestamp.before.max.ms"),
+        after_ms=config("message.timestamp.after.max.ms"),
+        codec=None if wanted == PRODUCER else CODEC_BY_NAME[wanted],
+        max_bytes=config("max.message.bytes"),
+        max_record_bytes=None if record_bytes == ANY_RECORD_BYTES else record_bytes,
+        segment_bytes=config("segment.bytes"),
+        segment_ms=min(lag_ms, segment_ms) if compacts and lag_ms > 0 else segment_ms,
+    )
 
 
 def batch_size(records: bytes, position: int) -> int | None:

@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING
 
 from mockbroker.state.configs.definitions import BROKER, TOPIC
 from mockbroker.state.errors import ApiError
-from mockbroker.state.logs.compaction import Cleaning, cleanable_range, last_offsets, merged
+from mockbroker.state.logs.compaction import Cleaning, cleanable_end, last_offsets, merged
+from mockbroker.state.logs.log import UNBOUNDED
 from mockbroker.state.settings import RECORDS_LIMIT
 from mockbroker.state.timers import Timers, next_multiple
 
@@ -37,30 +38,26 @@ SEGMENTS = 64
 """The limit divided by the maximum segment size, so that one deletion removes a small part of all records."""
 MIN_SEGMENT_BYTES = 1 << 16
 UNCOUNTED = 1 << 62
-log = logging.getLogger("mockbroker")
+logger = logging.getLogger("mockbroker")
 
 
 @dataclass(slots=True, eq=False)
 class LogCleanup:
-    """The deadlines of the checks of all logs.
-
-    ``memory`` limits the size of all logs, None for no limit.
-    """
+    """The deadlines of the checks of all logs. ``memory`` limits the size of all logs."""
 
     cluster: Cluster
     checks: Timers[str] = field(init=False)
-    memory: RecordMemory | None = field(init=False)
+    memory: RecordMemory = field(init=False)
 
     def __post_init__(self) -> None:
         limit_bytes = self.cluster.settings[RECORDS_LIMIT]
-        self.memory = None if limit_bytes < 0 else RecordMemory(self.cluster, limit_bytes)
+        self.memory = RecordMemory(self.cluster, UNBOUNDED if limit_bytes < 0 else limit_bytes)
         self.checks = self.cluster.timers.subsystem("log cleanup", self.check)
         self.cluster.configs.on_change(self._config_changed)
 
     def appended(self, partition: Partition, now_ms: int) -> None:
         """Set deadlines after records were appended to a partition's log."""
-        if self.memory is not None:
-            self.memory.appended(partition, now_ms)
+        self.memory.appended(partition, now_ms)
         self.schedule([partition], now_ms)
 
     def schedule(self, partitions: Iterable[Partition], now_ms: int) -> None:
@@ -131,11 +128,10 @@ class LogCleanup:
         """Compact a log if due; returns True if it was compacted."""
         log, config = partition.log, partition.topic.config
         stable = partition.last_stable_offset(partition.high_watermark)
-        dirty_offset = max(log.cleaned_offset, log.start_offset)
-        found = cleanable_range(log.segments, dirty_offset, stable, wall_ms, config)
-        if not found.is_due:
+        start = max(log.cleaned_offset, log.start_offset)
+        end, is_due = cleanable_end(log.segments, start, stable, wall_ms, config)
+        if not is_due:
             return False
-        start, end = found.first_dirty_offset, found.end_offset
         segments = [one for one in log.segments[:-1] if one.base_offset < end]
         end_of_segments = log.segments[len(segments)].base_offset
         try:
@@ -150,7 +146,8 @@ class LogCleanup:
         made = merged(segments, int(config("segment.bytes")), cleaned)
         try:
             log.compact(cleaned, made, end_of_segments)
-        except ApiError:
+        except ApiError as error:
+            logger.warning("%s; the log is not compacted", error.message)
             return True  # the disk is full: the next check tries again
         aborted[:] = [one for one in aborted if one.last_offset >= end_of_segments or one.last_offset in needed]
         log.cleaned_offset = end
@@ -173,10 +170,10 @@ def limits(partition: Partition) -> tuple[int | None, int | None]:
 
 @dataclass(slots=True, eq=False)
 class RecordMemory:
-    """The limit on the size of a cluster's logs; ``dropped_bytes`` counts from the start.
+    """The limit on the size of a cluster's logs, ``UNBOUNDED`` for none; ``dropped_bytes`` counts from the start.
 
     Internal topics count too, but their segments are never dropped. ``most_bytes`` is at least the size of all logs:
-    that of the last count, and what was appended since; before the first count it is above any limit.
+    that of the last count, and what was appended since; before the first count it is above any limit that is set.
     """
 
     cluster: Cluster
@@ -216,7 +213,7 @@ class RecordMemory:
                 break
             self.most_bytes -= self._drop_segment(partition, now_ms)
         self.dropped_bytes += before - self.most_bytes
-        log.warning(
+        logger.warning(
             "the oldest segments go: records take %d bytes, and %s is %d", before, RECORDS_LIMIT, self.limit_bytes
         )
 

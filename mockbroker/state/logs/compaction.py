@@ -13,7 +13,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -30,18 +30,10 @@ from protocol.records.batches import (
 )
 
 
-class CleanableRange(NamedTuple):
-    """The dirty part of a log that may be cleaned, and whether it is due now."""
-
-    first_dirty_offset: int
-    end_offset: int
-    is_due: bool
-
-
-def cleanable_range(
+def cleanable_end(
     segments: Sequence[LogSegment], dirty_offset: int, stable_offset: int, now_ms: int, config: Callable[[str], Any]
-) -> CleanableRange:
-    """The part of a log that may be cleaned.
+) -> tuple[int, bool]:
+    """The end of the part of a log that may be cleaned, and whether it is due now.
 
     Args:
         segments: all segments of the log, the active one last.
@@ -65,7 +57,7 @@ def cleanable_range(
     overdue = oldest is not None and oldest < now_ms - max(0, config("max.compaction.lag.ms"))
     total = clean_bytes + dirty_bytes
     is_due = dirty_bytes > 0 and (overdue or dirty_bytes / total > config("min.cleanable.dirty.ratio"))
-    return CleanableRange(dirty_offset, end_offset, is_due)
+    return end_offset, is_due
 
 
 @dataclass(slots=True)

@@ -17,7 +17,6 @@ from protocol.error_codes import ErrorCode
 if TYPE_CHECKING:
     from mockbroker.state.configs.effective import ClusterConfigs
     from mockbroker.state.image import PartitionRegistration, TopicImage
-    from mockbroker.state.logs.batch_checks import AppendRules
     from mockbroker.state.logs.log import Log
     from mockbroker.state.logs.store import LogStore
     from mockbroker.state.replicas.replication import ReplicaStates
@@ -139,7 +138,6 @@ class Topic:
     is_internal: bool = field(init=False)
     partitions: list[Partition] = field(default_factory=list)
     _values: dict[str, Any] = field(default_factory=dict)  # cache, cleared when configs change
-    append_rules: AppendRules | None = None  # cache, cleared when configs change
 
     def __post_init__(self) -> None:
         self.name, self.id = self.image.name, self.image.id
@@ -164,9 +162,8 @@ class Topic:
         return {name: self.config(name) for name in self.cluster_configs.own(TOPIC, self.name)}
 
     def configs_changed(self) -> None:
-        """Clear caches after changes of configs, the topic's own or the brokers'."""
+        """Clear the cache after changes of configs, the topic's own or the brokers'."""
         self._values.clear()
-        self.append_rules = None
 
     def add_partitions(self) -> None:
         """Load the partitions that were added to the image."""

@@ -8,7 +8,7 @@ import pytest
 
 from mockbroker.core.simulation import Simulation
 from mockbroker.state.image import Image
-from mockbroker.state.logs.compaction import cleanable_range
+from mockbroker.state.logs.compaction import cleanable_end
 from mockbroker.state.logs.log import Log, LogSegment
 from protocol.apis.produce import ProduceRequest
 from protocol.records import Record, build_batch, iter_batches, iter_records
@@ -241,11 +241,11 @@ def test_a_producer_who_writes_nothing_for_a_day_is_forgotten_at_the_next_check(
 @pytest.mark.parametrize(
     ("dirty_offset", "stable_offset", "wanted"),
     [
-        (0, 99, (0, 20, True)),
-        (10, 99, (10, 20, True)),
-        (0, 15, (0, 15, True)),
-        (0, 5, (0, 5, True)),
-        (20, 99, (20, 20, False)),
+        (0, 99, (20, True)),
+        (10, 99, (20, True)),
+        (0, 15, (15, True)),
+        (0, 5, (5, True)),
+        (20, 99, (20, False)),
     ],
 )
 def test_what_may_be_cleaned_ends_with_what_is_stable_and_with_the_last_segment(dirty_offset, stable_offset, wanted):
@@ -253,7 +253,7 @@ def test_what_may_be_cleaned_ends_with_what_is_stable_and_with_the_last_segment(
         LogSegment(offset, size_bytes=100, first_timestamp=offset, max_timestamp=offset) for offset in (0, 10, 20)
     ]
     configs = {"min.cleanable.dirty.ratio": 0.0, "min.compaction.lag.ms": 0, "max.compaction.lag.ms": 2**63 - 1}
-    assert tuple(cleanable_range(segments, dirty_offset, stable_offset, 1000, configs.__getitem__)) == wanted
+    assert cleanable_end(segments, dirty_offset, stable_offset, 1000, configs.__getitem__) == wanted
 
 
 def logs_in_memory() -> int:
