@@ -29,6 +29,7 @@ from mockbroker.state.metadata import CurrentView, KRaftMode
 from mockbroker.state.quotas.usage import Usages
 from mockbroker.state.replicas.network import Reachability
 from mockbroker.state.replicas.replication import Replication
+from mockbroker.state.restart import ClusterSnapshot, resume
 from mockbroker.state.security.cluster_security import ClusterSecurity
 from mockbroker.state.sessions.fetch_sessions import FetchSessions
 from mockbroker.state.settings import KafkaSettings
@@ -47,7 +48,6 @@ if TYPE_CHECKING:
     from mockbroker.state.image import RecordLog
     from mockbroker.state.metadata import MetadataSupport
     from mockbroker.state.replicas.network import LinkConditions
-    from mockbroker.state.restart import ClusterSnapshot
     from mockbroker.state.transactions.coordinator import Transactions
 
 
@@ -149,12 +149,7 @@ class Cluster:
         cluster.check_plugins()
         cluster.log_store.attach(cluster)
         if is_durable or image is not None:
-            from mockbroker.state import restart
-
-            if is_durable:
-                restart.begin_durable(cluster)
-            if image is not None:
-                restart.resume(cluster, now_ms)
+            resume(cluster, now_ms)
         return cluster
 
     def replaced(self, snapshot: ClusterSnapshot, now_ms: int) -> Cluster:
@@ -162,8 +157,6 @@ class Cluster:
 
         It has the same settings, users, and brokers with the same addresses; all brokers are up.
         """
-        from mockbroker.state import restart
-
         self.close()
         writer = ImageWriter(snapshot.image.copy(), version=self.version + 1)  # observers cache by version
         brokers = (
@@ -184,7 +177,7 @@ class Cluster:
             security=self.security,
         )
         cluster._register_all()
-        restart.resume(cluster, now_ms, snapshot)
+        resume(cluster, now_ms, snapshot)
         cluster.cluster_control.register_again(now_ms)
         return cluster
 

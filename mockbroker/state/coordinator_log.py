@@ -15,6 +15,7 @@ from msgspec import structs
 
 from mockbroker.state.coordinator_shard import NEVER, CoordinatorRecord, CoordinatorShard
 from mockbroker.state.features import feature_level
+from mockbroker.state.releases import is_since
 from mockbroker.state.topics.coordinator_keys import COORDINATOR_TOPICS
 from protocol.codec import codec
 from protocol.embedded.group_log import OffsetCommitValue
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 
 KEY_VERSION = 0
 EXPIRING_OFFSET_VERSION = 1  # of OffsetCommitValue: the one with an expiry time
-LATEST_RELEASE = "4.4"
 
 
 def value_versions(cluster: Cluster) -> dict[str, int]:
@@ -38,7 +38,7 @@ def value_versions(cluster: Cluster) -> dict[str, int]:
     next producer ids.
     """
     return {
-        "OffsetCommitValue": 4 if cluster.release in (None, LATEST_RELEASE) else 3,
+        "OffsetCommitValue": 4 if is_since(cluster.release, "4.4") else 3,
         "GroupMetadataValue": 3,
         "TransactionLogValue": min(1, feature_level(cluster, "transaction.version")),
     }

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import dataclass, replace
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from msgspec import structs
@@ -25,8 +24,6 @@ if TYPE_CHECKING:
     from random import Random
 
     from mockbroker.state.cluster import Cluster
-
-COMMIT_RECORDS = 10_000  # QuorumController.MAX_RECORDS_PER_BATCH
 
 
 @dataclass(slots=True, frozen=True, eq=False)
@@ -70,7 +67,7 @@ def snapshot_of(cluster: Cluster) -> ClusterSnapshot:
     )
 
 
-def begin_durable(cluster: Cluster) -> None:
+def begin_features(cluster: Cluster) -> None:
     """Write the features of a new cluster, as Kafka's controller does when it first starts.
 
     Raises ValueError: an existing cluster has levels that its brokers do not support.
@@ -95,10 +92,11 @@ def resume(cluster: Cluster, now_ms: int, snapshot: ClusterSnapshot | None = Non
     """Continue from the cluster's image: fence missing brokers; load topics, groups and transactions."""
     cluster.now_ms = now_ms
     image, control = cluster.image, cluster.replication_control
+    if cluster.is_durable:
+        begin_features(cluster)
+        begin_leader_epochs(cluster)
     gone = [one.broker_id for one in image.brokers.values() if one.broker_id not in cluster.brokers and not one.fenced]
     cluster.cluster_control.fence(gone, fenced=True)
-    if cluster.is_durable:
-        begin_leader_epochs(cluster)
     topics = [control.run(topic_id) for topic_id in image.topics]
     for (topic_id, index), overrides in snapshot.overrides.items() if snapshot is not None else ():
         cluster.topic_by_id[topic_id].partitions[index].overrides = overrides
@@ -142,16 +140,10 @@ def begin_leader_epochs(cluster: Cluster) -> None:
     """
     from protocol.embedded.metadata_topics import PartitionChangeRecord
 
-    led = [
-        (topic.id, index, partition.leader)
+    cluster.writer.commit(
+        PartitionChangeRecord(partition_id=index, topic_id=topic.id, leader=leader)
         for topic in cluster.image.topics.values()
         for index, partition in enumerate(topic.partitions)
         if partition.leader != NO_LEADER
-    ]
-    records = (
-        PartitionChangeRecord(partition_id=index, topic_id=topic_id, leader=one)
-        for topic_id, index, leader in led
-        for one in (NO_LEADER, leader)
+        for leader in (NO_LEADER, partition.leader)
     )
-    while some := list(islice(records, COMMIT_RECORDS)):
-        cluster.writer.commit(some)

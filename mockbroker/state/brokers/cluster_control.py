@@ -69,7 +69,6 @@ class ClusterControl:
         if not broker.is_running:
             return False
         broker.is_running = False
-        self.cluster.replication.stopped.add(broker_id)
         self._sessions.cancel(broker_id)
         if broker.online:
             self.fence([broker_id], fenced=True)
@@ -115,7 +114,6 @@ class ClusterControl:
             return False
         if broker.online:  # crashed, and its session has not expired
             self._session_expired(broker_id, now_ms)
-        self.cluster.replication.stopped.discard(broker_id)
         if broker_id in self.cluster.network.crashed:
             self.cluster.replication_control.leaders.lose(broker_id)
         self._sessions.cancel(broker_id)

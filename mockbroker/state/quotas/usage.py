@@ -13,13 +13,14 @@ from dataclasses import dataclass, field
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
+from mockbroker.state.quotas.client_quotas import CLIENT_ID, USER
+
 if TYPE_CHECKING:
     from mockbroker.state.image import QuotaEntity
 
 SAMPLE_MS = 1000
 SAMPLES = 11
 MAX_USAGES = 10_000  # of all clients and brokers: new client ids are counted separately
-USER, CLIENT_ID = "user", "client-id"
 
 ABSENT: Any = object()  # a part that an entity does not have
 Limits = dict["QuotaEntity", dict[str, float]]

@@ -92,8 +92,6 @@ class Replication:
     max_lag_ms: int = field(init=False)
     lags: dict[int, int] = field(default_factory=dict)
     """Records by which the followers on a broker lag, by broker id; without an entry they do not."""
-    stopped: set[int] = field(default_factory=set)
-    """The stopped brokers."""
     conditions: LinkConditions = field(default_factory=dict)
     """Conditions of links, by follower and leader broker id; ``refresh`` applies changes."""
 
@@ -277,7 +275,8 @@ class Replication:
         """True if a follower reaches its leader and its disk works."""
         if broker_id in partition.overrides.offline:
             return False
-        if broker_id in self.stopped and broker_id in partition.eligible_leader_replicas:
+        broker = self.cluster.brokers.get(broker_id)
+        if broker is not None and not broker.is_running and broker_id in partition.eligible_leader_replicas:
             return False  # an eligible leader leads with what it had when it stopped
         if self.conditions:
             condition = self.conditions.get((broker_id, partition.leader))
