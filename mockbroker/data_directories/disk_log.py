@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from bisect import bisect_left
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING
 
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("mockbroker.storage")
 
+READ_BATCHES = 16
+"""The number of batches that are read at once."""
 MIN_DEAD_BYTES = 1 << 16
 """The bytes before a log's start offset from which the file is worth rewriting."""
 
@@ -93,6 +95,12 @@ class DiskLog(Log):
         """As ``Log.truncate``. Raises StorageError, and then nothing has changed."""
         self.file.truncate(self._position_of(bisect_left(self._batches, offset, key=BASE_OFFSET)))
         super().truncate(offset)
+
+    def batches(self, offset: int = 0) -> Iterator[StoredBatch]:
+        for first in range(self._index_of(offset), len(self), READ_BATCHES):
+            some = self._batches[first : first + READ_BATCHES]
+            for one, data in zip(some, self.bytes_of(first, first + len(some)), strict=True):
+                yield replace(one, data=data)
 
     def batch(self, index: int) -> StoredBatch:
         return replace(self._batches[index], data=self.bytes_of(index, index + 1)[0])
