@@ -146,24 +146,27 @@ def alter_configs(call: Call, request: Any) -> Any:
     response: Any = AlterConfigsResponse() if is_whole else IncrementalAlterConfigsResponse()
     keys = [(one.resource_type, one.resource_name) for one in request.resources]
     times = Counter(keys)
-    forwarded, failed = [], False
+    forwarded, planned = [], []
     for key, resource in zip(keys, request.resources, strict=True):
         entry = response.Resource(error_message=None, resource_type=key[0], resource_name=key[1])
         response.responses.append(entry)
         with reported(entry):
             if times[key] > 1:
                 raise ApiError(ErrorCode.INVALID_REQUEST, "expected each resource once")
-            changes = changes_of(resource)
-            write = alterations.checked(key, changes, whole=is_whole)
-            if write is not None:
-                forwarded.append((entry, write))
-                failed = failed or alterations.fails_controller(key, changes)
-    for entry, write in forwarded:
+            plan = alterations.checked(key, changes_of(resource), whole=is_whole)
+            if plan is not None:
+                forwarded.append((entry, plan))
+    for entry, plan in forwarded:
         with reported(entry):
             check_controller(call)
-            if failed:
-                raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)  # without a message, as Kafka
-            write()
+            planned.append(plan())
+    if any(entry.error_code == ErrorCode.UNKNOWN_SERVER_ERROR for entry, _ in forwarded):
+        for entry, _ in forwarded:
+            entry.error_code, entry.error_message = ErrorCode.UNKNOWN_SERVER_ERROR, None  # as Kafka
+    elif not request.validate_only:
+        for kind, name, new in planned:
+            if new:
+                call.cluster.configs.write(kind, name, new)
     return response
 
 

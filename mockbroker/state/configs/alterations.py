@@ -48,6 +48,8 @@ Change = tuple[str, int, str | None]
 """A config's name, the number of an operation, and its value."""
 Resource = tuple[int, str]
 """The number of a resource's type, and its name."""
+Planned = tuple[str, str, Mapping[str, str | None]]
+"""The arguments of ``ClusterConfigs.write``."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -58,10 +60,10 @@ class ConfigAlterations:
     broker: Broker
     validate_only: bool
 
-    def checked(self, resource: Resource, changes: Sequence[Change], *, whole: bool) -> Callable[[], None] | None:
+    def checked(self, resource: Resource, changes: Sequence[Change], *, whole: bool) -> Callable[[], Planned] | None:
         """Check changes of a resource, or a full replacement of its configs, as the receiving broker does.
 
-        Returns: the controller's part of the change, None if the broker has done everything.
+        Returns: the controller's checks of the change, None if the broker has done everything.
 
         Raises ApiError: INVALID_REQUEST, INVALID_CONFIG.
         """
@@ -80,22 +82,12 @@ class ConfigAlterations:
             new = {**self.configs.own(BROKER, name), **new_of(self.configs, BROKER, name, changes)}
             wanted = {config: value for config, value in new.items() if value is not None}
             check_broker_configs(self.configs, self.broker.id if name else None, wanted)
-        return lambda: self._write(kind, name, new_of(self.configs, kind, name, changes))
-
-    def fails_controller(self, resource: Resource, changes: Sequence[Change]) -> bool:
-        """True if Kafka's controller fails on a resource, and so applies nothing of the whole request."""
-        kind = KINDS.get(resource[0])
-        try:
-            if kind is not None:
-                changed(self.configs, kind, resource[1], changes)
-        except ApiError as error:
-            return error.code == ErrorCode.UNKNOWN_SERVER_ERROR
-        return False
+        return lambda: self._planned(kind, name, new_of(self.configs, kind, name, changes))
 
     # the controller
 
-    def _write(self, kind: str, name: str, new: Mapping[str, str | None]) -> None:
-        """Check changes, as the controller does, and write them. Raises ApiError."""
+    def _planned(self, kind: str, name: str, new: Mapping[str, str | None]) -> Planned:
+        """Check changes as the controller does. Raises ApiError."""
         before = self.configs.own(kind, name)
         check_sizes_and_minimum(self.configs, kind, name, new)
         after = {config: value for config, value in {**before, **new}.items() if value is not None}
@@ -109,8 +101,7 @@ class ConfigAlterations:
             check_group_configs(self.configs, name, after)
         elif kind == CLIENT_METRICS:
             check_client_metrics_configs(self.configs, name, after)
-        if not self.validate_only and new:
-            self.configs.write(kind, name, new)
+        return kind, name, new
 
     # loggers, whose levels are the broker's own
 
