@@ -73,8 +73,8 @@ class OptionalPart(NamedTuple):
             InvalidTokenError, BrokenTokenError.
         metadata_support: ``(brokers, settings, release) -> MetadataSupport | None``, another mode than KRaft if the
             settings require one. Raises ValueError: they contradict each other.
-        storage: ``(path, fsync=...) -> Storage``, a data directory. Raises DataDirectoryError, OSError; ValueError:
-            unknown ``fsync``.
+        storage: ``(path, always=...) -> Storage``, a data directory, synced before each response or by the system.
+            Raises DataDirectoryError, OSError.
         update_channels: ``(cluster) -> UpdateChannels``, which deliver the updates of that mode's controller.
     """
 

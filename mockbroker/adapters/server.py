@@ -99,7 +99,8 @@ class MockCluster(ServedCluster):
         self._tls = material_for(brokers, options.security_dir) if options.tls else None
         if self._tls is not None:
             settings = self._tls.added_to(settings, brokers)
-        self._storage = None if options.data_dir is None else provided("storage")(options.data_dir, fsync=options.fsync)
+        always, storage_at = options.fsync == "always", provided("storage")
+        self._storage = None if options.data_dir is None else storage_at(options.data_dir, always=always)
         if self._storage is not None and not self._storage.is_new:
             options = replace(options, seed=secrets.randbits(48))  # ids must not repeat
         with self._given_back_on_error():

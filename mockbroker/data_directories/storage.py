@@ -20,26 +20,18 @@ from protocol.uuids import uuid_to_text
 if TYPE_CHECKING:
     from mockbroker.state.cluster import Cluster
 
-ALWAYS, BY_SYSTEM = "always", "os"
-"""When records are synced: before they are acknowledged, or when the operating system chooses."""
-
 
 class Storage(DataDirectory):
     """A data directory, and the logs in it.
 
-    Args:
-        fsync: ``os`` or ``always``; docs/cluster.md.
-
     ``summary`` is one line about the data that the cluster began with.
 
-    Raises: DataDirectoryError, OSError; ValueError: an unknown value of ``fsync``.
+    Raises: DataDirectoryError, OSError.
     """
 
-    def __init__(self, path: Path | str, *, fsync: str = BY_SYSTEM, files: Files | None = None) -> None:
-        if fsync not in (ALWAYS, BY_SYSTEM):
-            raise ValueError(f"fsync: expected {ALWAYS} or {BY_SYSTEM}, got {fsync!r}")
+    def __init__(self, path: Path | str, *, always: bool = False, files: Files | None = None) -> None:
         self._began = time.monotonic()
-        super().__init__(path, files=files, always=fsync == ALWAYS)
+        super().__init__(path, always=always, files=files)
         self.store = DiskLogStore(self)
         self.summary = ""
 

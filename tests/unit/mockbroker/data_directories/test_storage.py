@@ -35,9 +35,9 @@ class NotedFiles(Files):
 class Kept:
     """A cluster over a data directory."""
 
-    def __init__(self, path: Path, racks: str = "abc", *, release: str | None = None, fsync: str = "os") -> None:
+    def __init__(self, path: Path, racks: str = "abc", *, release: str | None = None, always: bool = False) -> None:
         self.files = NotedFiles()
-        self.storage = Storage(path, fsync=fsync, files=self.files)
+        self.storage = Storage(path, always=always, files=self.files)
         brokers = [Broker(index, rack) for index, rack in enumerate(racks)]
         with self.storage.unlocked_on_error():
             self.cluster = Cluster.create(brokers, release=release, **self.storage.durable(0))
@@ -108,7 +108,7 @@ def test_damage_in_the_middle_of_a_log_is_refused_and_the_directory_is_free_agai
 
 
 def test_with_fsync_always_a_commit_of_offsets_and_of_metadata_is_synced_before_it_is_acknowledged(path):
-    kept = Kept(path, fsync="always")
+    kept = Kept(path, always=True)
     kept.storage.sync()
     kept.files.synced.clear()
     kept.cluster.groups.commit("readers", -1, "", None, {("orders", 0): Committed(6)}, 0)
@@ -123,7 +123,7 @@ def test_with_fsync_always_a_commit_of_offsets_and_of_metadata_is_synced_before_
 
 
 def test_a_failed_sync_is_told_until_one_succeeds(path):
-    kept = Kept(path, fsync="always")
+    kept = Kept(path, always=True)
     kept.files.fails = True
     kept.cluster.groups.commit("readers", -1, "", None, {("orders", 0): Committed(6)}, 0)
     for _ in range(2):
