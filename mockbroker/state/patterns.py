@@ -7,8 +7,11 @@ Source: KIP-848 and KIP-1152, which use RE2/J.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable
+from fnmatch import translate
 from functools import lru_cache
+from glob import escape
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -44,37 +47,17 @@ def description(error: str) -> str:
     return error.split(": ", maxsplit=1)[0]
 
 
-def wildcards_match(pattern: str, text: str) -> bool:
-    """True if a text matches a pattern in which ``*`` matches any characters; takes time linear in the text.
-
-    >>> [wildcards_match("orders-*-eu*", name) for name in ("orders-1-eu", "orders-eu-west", "orders--eu-west")]
-    [True, False, True]
-    """
-    if "*" not in pattern:
-        return pattern == text
-    first, *middle, last = pattern.split("*")
-    if not text.startswith(first) or not text.endswith(last) or len(text) < len(first) + len(last):
-        return False
-    position, end = len(first), len(text) - len(last)
-    for piece in middle:
-        found = text.find(piece, position, end)
-        if found < 0:
-            return False
-        position = found + len(piece)
-    return True
-
-
 def name_test(names: Collection[str]) -> Callable[[str], bool]:
-    """A test for names that are one of these; ``*`` matches anything.
+    """A test for names that are one of these; ``*`` matches anything. It takes time linear in the name.
 
     >>> [name for name in ("orders", "orders-eu", "payments") if name_test(("orders*",))(name)]
     ['orders', 'orders-eu']
     """
     exact = frozenset(name for name in names if "*" not in name)
-    patterns = [name for name in names if "*" in name]
+    patterns = [re.compile(translate(escape(name).replace("[*]", "*"))) for name in names if "*" in name]
     if not patterns:
         return exact.__contains__
-    return lambda name: name in exact or any(wildcards_match(pattern, name) for pattern in patterns)
+    return lambda name: name in exact or any(pattern.match(name) for pattern in patterns)
 
 
 def is_within(address: str, networks: Iterable[IPv4Network | IPv6Network]) -> bool:

@@ -6,17 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mockbroker.state.patterns import PatternError, compiled, wildcards_match
+from mockbroker.state.patterns import PatternError, compiled, name_test
 
 
 @given(st.text("ab*", max_size=8), st.text("ab", max_size=12))
 def test_wildcards_match_as_the_expression_with_any_letters_does(pattern, text):
     expected = re.fullmatch(".*".join(map(re.escape, pattern.split("*"))), text, re.DOTALL) is not None
-    assert wildcards_match(pattern, text) == expected
+    assert bool(name_test([pattern])(text)) == expected
 
 
 def test_a_hostile_text_is_matched_in_one_pass():
-    assert not wildcards_match("app-*-eu-*-eu-*-x", "app-" + "-eu-" * 100_000)
+    assert not name_test(["app-*-eu-*-eu-*-x"])("app-" + "-eu-" * 100_000)
 
 
 def test_an_expression_that_backtracks_elsewhere_is_matched_in_one_pass():
