@@ -115,8 +115,7 @@ class DiskLog(Log):
 
     def copy(self) -> Log:
         copied = super().copy()
-        pieces = self.bytes_of(0, len(self))
-        copied._batches = [replace(one, data=data) for one, data in zip(self._batches, pieces, strict=True)]
+        copied._batches = list(self.batches())
         return copied
 
     def _position_of(self, index: int) -> int:

@@ -38,7 +38,7 @@ class FollowerState:
     time of each append that it lacks.
 
     Over a link with a ``condition`` batches are delayed: ``arriving`` has the arrival time and end offset of each batch
-    in transit, ``arrived_end`` is the end offset of arrived batches, ``sent_end`` of sent ones.
+    in transit, ``arrived_end`` is the end offset of arrived batches.
     """
 
     end_offset: int
@@ -48,14 +48,13 @@ class FollowerState:
     condition: LinkCondition | None = None
     arriving: deque[tuple[int, int]] = field(default_factory=deque)
     arrived_end: int = 0
-    sent_end: int = 0
 
     def follow_over(self, condition: LinkCondition | None) -> None:
         """Fetch over a link in this condition from now on; batches in transit are lost if it has changed."""
         if condition is not self.condition:
             self.condition = condition
             self.arriving.clear()
-            self.arrived_end = self.sent_end = self.end_offset
+            self.arrived_end = self.end_offset
 
     def restart(self, leader_end_offset: int, now_ms: int) -> None:
         """Follow another leader: the log is truncated to the leader's, and the lag time starts again.
@@ -339,14 +338,10 @@ class Replication:
 
 def send(partition: Partition, follower: FollowerState, arrival: Callable[[int, int], int], now_ms: int) -> None:
     """Send the leader's new batches to a follower, and deliver those that have arrived; in order."""
-    log = partition.log
-    follower.sent_end = min(follower.sent_end, log.end_offset)
-    if follower.sent_end < log.end_offset:
-        last_ms = follower.arriving[-1][0] if follower.arriving else now_ms
-        for batch in log.batches(follower.sent_end):
-            last_ms = max(last_ms, arrival(len(batch.data), now_ms))
-            follower.arriving.append((last_ms, batch.last_offset + 1))
-        follower.sent_end = log.end_offset
+    last_ms, sent_end = follower.arriving[-1] if follower.arriving else (now_ms, follower.arrived_end)
+    for batch in partition.log.batches(sent_end) if sent_end < partition.log.end_offset else ():
+        last_ms = max(last_ms, arrival(len(batch.data), now_ms))
+        follower.arriving.append((last_ms, batch.last_offset + 1))
     while follower.arriving and follower.arriving[0][0] <= now_ms:
         follower.arrived_end = follower.arriving.popleft()[1]
 

@@ -107,7 +107,7 @@ def test_rack_names_that_almost_match_get_a_hint_beside_the_answer(capsys):
         (
             ["--brokers", "2", "--partitions", "1", "--replication-factor", "1", "--set", "replica.placer.sed=1"],
             2,
-            "unknown setting replica.placer.sed, did you mean replica.placer.seed?",
+            "unknown setting replica.placer.sed; did you mean replica.placer.seed?",
         ),
         (["--brokers", "2", "--fenced", "5", "--partitions", "1", "--replication-factor", "1"], 2, "no such broker"),
         (
