@@ -65,7 +65,7 @@ class OptionalPart(NamedTuple):
             ``connection_closed``, ``broker_stopped``, ``leader_changed``, ``forget_topic`` and ``forget_group``.
         followed_share_sessions: the module that follows share sessions at a real cluster, by ``forwarded(call)`` and
             ``answered(call, response)``.
-        sasl_mechanisms: by Kafka's name ``(settings, listener_settings) -> (clock) -> SaslMechanism``, which
+        sasl_mechanisms: by Kafka's name ``(settings, listener_settings) -> (clock) -> Exchange``, which
             creates a mechanism for each exchange on a listener. Raises ValueError: its settings are invalid.
         access_of: ``(cluster, principal, address) -> Access | None``, a principal's allowed operations; None: all.
         access_check: ``(call) -> Verdict | None``, the stage of a call's path that refuses unauthorized requests.

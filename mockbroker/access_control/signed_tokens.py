@@ -10,13 +10,15 @@ VerificationJwkSelector, jose4j 0.9.6.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
-from mockbroker.access_control.key_file import WatchedFile
+import msgspec
+
 from mockbroker.access_control.oauthbearer import BearerToken, RefusedTokenError
-from mockbroker.access_control.unsecured_tokens import JAVA_SPACE, MAX_TIME_MS, bytes_in, integer, no_constant
+from mockbroker.access_control.unsecured_tokens import JAVA_SPACE, MAX_TIME_MS, integer, no_constant
 from mockbroker.state.security.mechanisms import BrokenTokenError
 
 MAX_LONG = 2**63 - 1
@@ -32,6 +34,7 @@ CURVES = {"ES256": ("P-256",), "ES384": ("P-384",), "ES512": ("P-521",), "EdDSA"
 NESTED = ("jwt", "application/jwt")
 
 Key = dict[str, Any]
+Seconds = Annotated[int, msgspec.Meta(ge=-MAX_LONG, le=MAX_LONG)] | float
 
 
 @dataclass(slots=True, frozen=True)
@@ -48,43 +51,48 @@ class Expectations:
     clock_skew_s: int = 30
 
 
-class SignedValidator:
-    """Accepts tokens signed by a key of a file.
+class TokenClaims(msgspec.Struct):
+    """The claims whose types are checked in every token."""
 
-    Args:
-        file: the JWKS file; it is read again after a change.
+    exp: Seconds
+    iat: Seconds
+    nbf: Seconds | None = None
+    iss: str | None = None
+    sub: str | None = None
+    jti: str | None = None
+
+
+class SignedValidator:
+    """Accepts tokens signed by a key of a JWKS file, which is read again after a change.
 
     Raises: OSError, ValueError: the file cannot be read, or is not a JWKS.
     """
 
-    __slots__ = ("_expected", "_file", "_keys")
+    __slots__ = ("_expected", "_keys", "_modified_ns", "_path")
 
-    def __init__(self, file: WatchedFile, expected: Expectations) -> None:
-        self._file, self._expected = file, expected
+    def __init__(self, path: str, expected: Expectations) -> None:
+        self._path, self._expected = path, expected
+        self._modified_ns: int | None = None
         self._keys: list[Key] = []
         self._refresh()
 
     def validate(self, token: str, wall_ms: int) -> BearerToken:
         """The principal and expiry of a token. Raises RefusedTokenError, BrokenTokenError."""
-        parts = token.split(".")
-        if len(parts) != 3 or not all(parts):
-            raise RefusedTokenError("expected a signed token of a header, claims and a signature with '.' between them")
-        header = object_in(bytes_in(parts[0]))
-        claims = object_in(bytes_in(parts[1]))
         try:
             self._refresh()
         except (OSError, ValueError) as error:
             raise RefusedTokenError(f"expected a file of keys to judge a token by: {error}") from error
-        check_signature(header, self._keys, f"{parts[0]}.{parts[1]}".encode(), bytes_in(parts[2]))
-        return judged(claims, self._expected, wall_ms // 1000)
+        return judged(object_in(verified(token, self._keys)), self._expected, wall_ms // 1000)
 
     def _refresh(self) -> None:
-        text = self._file.changed()
-        if text is not None:
-            self._keys = keys_in(text)
+        modified_ns = os.stat(self._path).st_mtime_ns  # noqa: PTH116 - pathlib is not loaded with a cluster
+        if modified_ns != self._modified_ns:
+            with open(self._path, "rb") as file:  # noqa: PTH123 - the same
+                self._keys = keys_in(file.read())
+            self._modified_ns = modified_ns
 
 
-def keys_in(text: str) -> list[Key]:
+def keys_in(text: bytes) -> list[Key]:
     """The keys of a JWKS. Raises ValueError."""
     try:
         return [one for one in json.loads(text)["keys"] if isinstance(one, dict)]
@@ -97,9 +105,9 @@ def object_in(data: bytes) -> dict[str, Any]:
     try:
         found = READER.decode(data.decode())
     except (ValueError, RecursionError):
-        raise RefusedTokenError("expected the parts of a token to be JSON") from None
+        raise RefusedTokenError("expected the claims of a token to be JSON") from None
     if not isinstance(found, dict):
-        raise RefusedTokenError("expected the parts of a token to be objects in JSON")
+        raise RefusedTokenError("expected the claims of a token to be an object in JSON")
     return found
 
 
@@ -113,8 +121,25 @@ def without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 READER = json.JSONDecoder(object_pairs_hook=without_doubles, parse_int=integer, parse_constant=no_constant)
 
 
-def check_signature(header: Mapping[str, Any], keys: list[Key], signed: bytes, signature: bytes) -> None:
-    """Raises RefusedTokenError: no key for the token's algorithm, or an invalid signature."""
+def verified(token: str, keys: list[Key]) -> bytes:
+    """The claims of a token that one of the keys has signed. Raises RefusedTokenError."""
+    from jwt import PyJWK, PyJWTError
+    from jwt.api_jws import PyJWS
+
+    jws = PyJWS(options={"enforce_minimum_key_length": True})
+    try:
+        header = jws.get_unverified_header(token)
+        key = PyJWK(key_for(header, keys), header["alg"]).key
+        if hasattr(key, "public_key"):  # the file has the private key
+            key = key.public_key()
+        claims: bytes = jws.decode(token, key, [header["alg"]])
+    except (PyJWTError, ValueError, TypeError, KeyError):
+        raise RefusedTokenError("expected a token with a valid signature by a strong enough key") from None
+    return claims
+
+
+def key_for(header: Mapping[str, Any], keys: list[Key]) -> Key:
+    """The first key that may have signed a token. Raises RefusedTokenError: no key for the token's algorithm."""
     name = header.get("alg")
     if not isinstance(name, str) or name not in ALGORITHMS:
         raise RefusedTokenError(f"expected a token signed by one of {', '.join(ALGORITHMS)}")
@@ -122,26 +147,6 @@ def check_signature(header: Mapping[str, Any], keys: list[Key], signed: bytes, s
         raise RefusedTokenError("expected a token without critical extensions")
     if str(header.get("cty", "")).lower() in NESTED:
         raise RefusedTokenError("expected a token of claims, got one of another token")
-    chosen = key_for(header, name, keys)
-    if chosen is None:
-        raise RefusedTokenError(f"expected a token of a key in the file, got one of none there for {name}")
-    from jwt import PyJWK, PyJWTError
-
-    try:
-        known = PyJWK(chosen, name)
-        algorithm = known.Algorithm
-        key = algorithm.prepare_key(known.key)  # raises for another curve
-        if hasattr(key, "public_key"):  # the file has the private key
-            key = key.public_key()
-        has_signed = algorithm.check_key_length(key) is None and algorithm.verify(signed, key, signature)
-    except (PyJWTError, ValueError, TypeError, KeyError):
-        has_signed = False
-    if not has_signed:
-        raise RefusedTokenError(f"expected a valid {name} signature of the token by a strong enough key")
-
-
-def key_for(header: Mapping[str, Any], name: str, keys: list[Key]) -> Key | None:
-    """The first key that may have signed a token, None without one."""
     found = [
         one
         for one in keys
@@ -154,28 +159,31 @@ def key_for(header: Mapping[str, Any], name: str, keys: list[Key]) -> Key | None
         found = [one for one in found if one.get("alg", name) == name]
     if len(found) > 1 and name in CURVES:
         found = [one for one in found if one.get("crv") in CURVES[name]]
-    return found[0] if found else None
+    if not found:
+        raise RefusedTokenError(f"expected a token of a key in the file, got one of none there for {name}")
+    return found[0]
 
 
 def judged(claims: Mapping[str, Any], expected: Expectations, now_s: int) -> BearerToken:
     """The principal and expiry of a token, from its claims. Raises RefusedTokenError, BrokenTokenError."""
     check_audience(claims, expected.audiences)
-    issuer = text_of(claims, "iss")
-    if expected.issuer is not None and issuer != expected.issuer:
+    try:
+        known = msgspec.convert(claims, TokenClaims)
+    except msgspec.ValidationError as error:
+        raise RefusedTokenError(f"expected a token with the claims exp and iat, and their types: {error}") from error
+    if expected.issuer is not None and known.iss != expected.issuer:
         raise RefusedTokenError(f"expected a token issued by {expected.issuer}")
-    text_of(claims, "sub")
-    text_of(claims, "jti")
-    expires, issued = seconds_of(claims, "exp"), seconds_of(claims, "iat")
-    not_before = seconds_of(claims, "nbf")
-    if expires is None or issued is None:
-        raise RefusedTokenError("expected a token with the claims exp and iat")
+    expires, issued = whole(known.exp), whole(known.iat)
+    not_before = issued if known.nbf is None else whole(known.nbf)
     if now_s - expected.clock_skew_s >= expires:
         raise RefusedTokenError("expected a token that is still good, got one that has expired")
-    if expires < max(issued, issued if not_before is None else not_before):
+    if expires < max(issued, not_before):
         raise RefusedTokenError("expected a token that expires after it was issued and begins")
-    if not_before is not None and now_s + expected.clock_skew_s < not_before:
+    if known.nbf is not None and now_s + expected.clock_skew_s < not_before:
         raise RefusedTokenError("expected a token that is good by now, got one for later")
-    principal = text_of(claims, expected.subject_claim)
+    principal = claims.get(expected.subject_claim)
+    if not isinstance(principal, str | None):
+        raise RefusedTokenError(f"expected text as the claim {expected.subject_claim}")
     check_scopes(claims.get(expected.scope_claim), expected.scope_claim)
     if expires < 0 or issued < 0:
         raise RefusedTokenError("expected a token with times since 1970")
@@ -185,6 +193,11 @@ def judged(claims: Mapping[str, Any], expected: Expectations, now_s: int) -> Bea
     if not name:
         raise RefusedTokenError(f"expected a token with a name as the claim {expected.subject_claim}")
     return BearerToken(name, expires * 1000)
+
+
+def whole(seconds: float) -> int:
+    """A time in whole seconds of 64 bits."""
+    return int(max(-MAX_LONG, min(MAX_LONG, seconds)))
 
 
 def check_audience(claims: Mapping[str, Any], audiences: frozenset[str]) -> None:
@@ -210,25 +223,3 @@ def check_scopes(found: Any, claim: str) -> None:
         if not scope or scope in seen:
             raise RefusedTokenError(f"expected scopes that differ as the claim {claim}")
         seen.add(scope)
-
-
-def text_of(claims: Mapping[str, Any], name: str) -> str | None:
-    """A text claim, None if missing. Raises RefusedTokenError."""
-    value = claims.get(name)
-    if value is not None and not isinstance(value, str):
-        raise RefusedTokenError(f"expected text as the claim {name}")
-    return value
-
-
-def seconds_of(claims: Mapping[str, Any], name: str) -> int | None:
-    """A time claim in whole seconds, None if missing. Raises RefusedTokenError."""
-    value = claims.get(name)
-    if value is None:
-        return None
-    if (
-        isinstance(value, bool)
-        or not isinstance(value, int | float)
-        or (isinstance(value, int) and abs(value) > MAX_LONG)
-    ):
-        raise RefusedTokenError(f"expected a time in seconds as the claim {name}")
-    return int(max(-MAX_LONG, min(MAX_LONG, value)))

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from kafka_rack.extras import pip_install
-from mockbroker.access_control.key_file import WatchedFile
-from mockbroker.access_control.oauthbearer import OauthBearerMechanism, TokenValidator
+from mockbroker.access_control.oauthbearer import Validate, oauthbearer
 from mockbroker.access_control.signed_tokens import Expectations, SignedValidator
 from mockbroker.access_control.unsecured_tokens import UnsecuredValidator
 from mockbroker.state.security.listeners import JAAS_SETTING, jaas_options
@@ -21,6 +21,7 @@ from mockbroker.state.security.mechanisms import OAUTHBEARER
 
 if TYPE_CHECKING:
     from mockbroker.state.security.listeners import ListenerSettings
+    from mockbroker.state.security.mechanisms import Exchange
     from mockbroker.state.timers import WallClock
 
 PACKAGE = "org.apache.kafka.common.security.oauthbearer"
@@ -29,11 +30,10 @@ SIGNED_HANDLER = f"{PACKAGE}.OAuthBearerValidatorCallbackHandler"
 VALIDATORS = (f"{PACKAGE}.DefaultJwtValidator", f"{PACKAGE}.BrokerJwtValidator")
 HANDLER_SETTING = "sasl.server.callback.handler.class"
 PREFIX = "sasl.oauthbearer."
-FILE = "file:"
 
 
-def maker_of(settings: Mapping[str, Any], own: ListenerSettings) -> Callable[[WallClock], OauthBearerMechanism]:
-    """The factory of a listener's mechanism.
+def maker_of(settings: Mapping[str, Any], own: ListenerSettings) -> Callable[[WallClock], Exchange]:
+    """Returns a function that begins an exchange on a listener.
 
     Raises: ValueError: no login module, or a setting that is missing, invalid or not supported.
     """
@@ -46,20 +46,20 @@ def maker_of(settings: Mapping[str, Any], own: ListenerSettings) -> Callable[[Wa
     options = jaas_options(settings, name)
     handler = own.own_name(HANDLER_SETTING, OAUTHBEARER)
     given = own.given(handler) or UNSECURED_HANDLER
-    validator: TokenValidator
+    validate: Validate
     if given == SIGNED_HANDLER:
-        validator = signed_validator(own)
+        validate = signed_validator(own).validate
     elif given == UNSECURED_HANDLER:
         try:
-            validator = UnsecuredValidator(options)
+            validate = UnsecuredValidator(options).validate
         except ValueError as error:
             raise ValueError(f"{name}: {error}") from None
     else:
         raise ValueError(f"{handler}: expected {UNSECURED_HANDLER} or {SIGNED_HANDLER}, got {given}")
-    return lambda clock: OauthBearerMechanism(validator, clock)
+    return lambda clock: oauthbearer(validate, clock)
 
 
-def signed_validator(own: ListenerSettings) -> TokenValidator:
+def signed_validator(own: ListenerSettings) -> SignedValidator:
     """The validator with a file of keys. Raises ValueError, also if PyJWT, of the extra ``oauth``, is missing."""
 
     def value(name: str) -> Any:
@@ -91,16 +91,12 @@ def signed_validator(own: ListenerSettings) -> TokenValidator:
             f"{name('jwks.endpoint.url')}: signed tokens need PyJWT, of the extra oauth, which is not installed: "
             f"{pip_install('oauth')}"
         )
-    url = text("jwks.endpoint.url") or ""
-    path = url.removeprefix(FILE)
-    if path == url:
+    url = urlsplit(text("jwks.endpoint.url") or "")
+    if url.scheme != "file":
         raise ValueError(
-            f"{name('jwks.endpoint.url')}: expected file:/PATH, for keys are not fetched, got {url or 'none'}"
+            f"{name('jwks.endpoint.url')}: expected file:/PATH, for keys are not fetched, got {url.geturl() or 'none'}"
         )
-    if path.startswith("//"):
-        path = "/" + path[2:].partition("/")[2]
-    expected = Expectations(audiences, issuer, subject, scope, value("clock.skew.seconds"))
     try:
-        return SignedValidator(WatchedFile(path), expected)
+        return SignedValidator(url.path, Expectations(audiences, issuer, subject, scope, value("clock.skew.seconds")))
     except (OSError, ValueError) as error:
         raise ValueError(f"{name('jwks.endpoint.url')}: {error}") from None

@@ -21,8 +21,9 @@ from mockbroker.state.security.listeners import ListenerSecurity
 from mockbroker.state.security.mechanisms import (
     AuthenticationFailedError,
     BrokenTokenError,
+    Exchange,
     InvalidTokenError,
-    SaslMechanism,
+    Login,
 )
 
 REAUTHENTICATION_INTERVAL_MS = 1000  # minimum time between two
@@ -44,12 +45,12 @@ class Authenticator:
 
     Args:
         security: the listener's security settings.
-        make: returns a mechanism by its name, for one exchange.
+        make: returns a new exchange of a mechanism, by its name.
 
     ``user`` is the authenticated user, "" before; ``expires_ms`` is the session's end, None for no end.
     """
 
-    def __init__(self, security: ListenerSecurity, make: Callable[[str], SaslMechanism]) -> None:
+    def __init__(self, security: ListenerSecurity, make: Callable[[str], Exchange]) -> None:
         self.security, self._make = security, make
         self.state = AuthenticationState.OPEN
         self.has_headers = False
@@ -57,7 +58,7 @@ class Authenticator:
         self.mechanism = self.user = ""
         self.expires_ms: int | None = None
         self._begun_ms: int | None = None  # the start of the last re-authentication
-        self._server: SaslMechanism | None = None
+        self._exchange: Exchange | None = None
 
     @property
     def is_complete(self) -> bool:
@@ -98,7 +99,8 @@ class Authenticator:
         if self.is_again and mechanism != self.mechanism:
             self.state = AuthenticationState.WRONG_MECHANISM
             return True
-        self.mechanism, self._server = mechanism, self._make(mechanism)
+        self.mechanism, self._exchange = mechanism, self._make(mechanism)
+        next(self._exchange)
         self.state = AuthenticationState.AUTHENTICATE
         return True
 
@@ -108,9 +110,11 @@ class Authenticator:
         Raises: AuthenticationFailedError with the message for the client; BrokenTokenError, without a response;
             InvalidTokenError after tokens without headers, which have no error response.
         """
-        assert self._server is not None
+        assert self._exchange is not None
         try:
-            answer = self._server.answer(token, now_ms)
+            return self._exchange.send((token, now_ms)), 0
+        except StopIteration as complete:
+            login: Login = complete.value
         except InvalidTokenError as error:
             if not self.has_headers:
                 raise
@@ -118,24 +122,21 @@ class Authenticator:
             raise AuthenticationFailedError(
                 f"Authentication failed during {which} due to invalid credentials with SASL mechanism {self.mechanism}"
             ) from error
-        if not self._server.is_complete:
-            return answer, 0
-        user = self._server.user
-        if self.is_again and user != self.user:
+        if self.is_again and login.user != self.user:
             raise AuthenticationFailedError(
-                f"Cannot change principals during re-authentication from User.{self.user}: User.{user}"
+                f"Cannot change principals during re-authentication from User.{self.user}: User.{login.user}"
             )
-        lifetime_ms = self._lifetime_ms(self._server, now_ms)
+        lifetime_ms = self._lifetime_ms(login, now_ms)
         self.expires_ms = None if lifetime_ms is None else now_ms + lifetime_ms
-        self.user, self._server = user, None
+        self.user, self._exchange = login.user, None
         self.state = AuthenticationState.COMPLETE
-        return answer, lifetime_ms or 0
+        return login.token, lifetime_ms or 0
 
-    def _lifetime_ms(self, server: SaslMechanism, now_ms: int) -> int | None:
+    def _lifetime_ms(self, login: Login, now_ms: int) -> int | None:
         limit_ms = self.security.max_reauth_ms.get(self.mechanism, 0)
         limits = [limit_ms] if limit_ms > 0 else []
-        if server.expires_ms is not None:
-            limits.append(server.expires_ms - now_ms)
+        if login.expires_ms is not None:
+            limits.append(login.expires_ms - now_ms)
         lifetime_ms = max(0, min(limits)) if limits else None
         if lifetime_ms is not None and lifetime_ms > MAX_LIFETIME_MS:
             # Kafka adds nanoseconds to the current time, and fails on overflow of 64 bits.

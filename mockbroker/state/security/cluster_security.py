@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from mockbroker.state.cluster import Cluster
     from mockbroker.state.security.authentication import Authenticator
     from mockbroker.state.security.listeners import ListenerSecurity
-    from mockbroker.state.security.mechanisms import SaslMechanism
+    from mockbroker.state.security.mechanisms import Exchange
     from mockbroker.state.security.tls import ListenerTls
 
 SALT_BYTES = 16
@@ -81,19 +81,17 @@ class ClusterSecurity:
         from mockbroker.state.security.authentication import Authenticator
 
         security = self.of_listener(cluster, listener)
-        return Authenticator(security, lambda name: mechanism_of(cluster, security, name, entropy))
+        return Authenticator(security, lambda name: exchange_of(cluster, security, name, entropy))
 
 
-def mechanism_of(
-    cluster: Cluster, security: ListenerSecurity, name: str, entropy: Callable[[int], bytes]
-) -> SaslMechanism:
-    """A mechanism for one exchange."""
+def exchange_of(cluster: Cluster, security: ListenerSecurity, name: str, entropy: Callable[[int], bytes]) -> Exchange:
+    """A new exchange of a mechanism."""
     from mockbroker.state.security import mechanisms
 
     if name == mechanisms.PLAIN:
-        return mechanisms.PlainMechanism(security.passwords)
+        return mechanisms.plain(security.passwords)
     if name in security.makers:
         return security.makers[name](cluster.clock)
     credentials, number = cluster.image.scram_credentials, mechanisms.SCRAM_MECHANISMS[name]
     nonce = entropy(SALT_BYTES).hex()
-    return mechanisms.ScramMechanism(name, lambda user: credentials.get((user, number)), nonce)
+    return mechanisms.scram(name, lambda user: credentials.get((user, number)), nonce)

@@ -18,7 +18,7 @@ from mockbroker.state.security.jaas import JaasError, parse_jaas
 from mockbroker.state.security.mechanisms import PLAIN, SCRAM_MECHANISMS
 
 if TYPE_CHECKING:
-    from mockbroker.state.security.mechanisms import SaslMechanism
+    from mockbroker.state.security.mechanisms import Exchange
     from mockbroker.state.settings import KafkaSettings
     from mockbroker.state.timers import WallClock
 
@@ -35,8 +35,8 @@ class ListenerSecurity:
     """The settings of a SASL listener.
 
     ``mechanisms`` are in the order in which Kafka lists them to clients; ``max_reauth_ms`` has the maximum session
-    lifetime by mechanism, 0 for unlimited. ``passwords`` are those for PLAIN by user, ``makers`` the constructors of
-    mechanisms from optional parts, for one exchange.
+    lifetime by mechanism, 0 for unlimited. ``passwords`` are those for PLAIN by user, ``makers`` what begins
+    an exchange of a mechanism of an optional part.
     """
 
     protocol: str
@@ -45,7 +45,7 @@ class ListenerSecurity:
     failure_delay_ms: int
     max_reauth_ms: Mapping[str, int]
     passwords: Mapping[str, str] = field(repr=False)
-    makers: Mapping[str, Callable[[WallClock], SaslMechanism]] = field(default_factory=dict, repr=False)
+    makers: Mapping[str, Callable[[WallClock], Exchange]] = field(default_factory=dict, repr=False)
 
 
 class ListenerSettings:

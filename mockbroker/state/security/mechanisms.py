@@ -1,6 +1,6 @@
 """The broker's side of SASL mechanisms: takes the client's tokens, returns the broker's tokens and the user.
 
-Without Kafka messages and sockets. Each exchange has a new mechanism object.
+Without Kafka messages and sockets. An exchange is a generator, as a client's is in ``client_properties/login.py``.
 Source: RFC 4616 (PLAIN), RFC 5802 and RFC 7677 (SCRAM); KIP-43, KIP-84; PlainSaslServer, ScramSaslServer and
 ScramMessages, Apache Kafka 4.4, for the syntax of messages.
 """
@@ -11,9 +11,8 @@ import base64
 import hashlib
 import hmac
 import re
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Generator, Mapping
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from protocol.embedded.metadata_security import UserScramCredentialRecord
@@ -50,103 +49,85 @@ class BrokenTokenError(Exception):
     """A token on which Kafka fails, so that the connection closes without a response."""
 
 
-class SaslMechanism(ABC):
-    """One exchange. Once ``is_complete``: ``user``, and ``expires_ms``, the end of its session; None for no end."""
+class Login(NamedTuple):
+    """A complete login: the broker's last token, the user, and the end of the session; None for no end."""
 
-    is_complete = False
-    user = ""
+    token: bytes
+    user: str
     expires_ms: int | None = None
 
-    @abstractmethod
-    def answer(self, token: bytes, now_ms: int) -> bytes:
-        """The broker's token. Raises AuthenticationFailedError, InvalidTokenError, BrokenTokenError."""
+
+Exchange = Generator[bytes, tuple[bytes, int], Login]
+"""One exchange, which waits at a first, empty token: it is sent each token of the client with the time, yields the
+broker's, and returns the login. Raises AuthenticationFailedError, InvalidTokenError, BrokenTokenError.
+"""
 
 
-class PlainMechanism(SaslMechanism):
-    """A name and a password in one token."""
-
-    def __init__(self, passwords: Mapping[str, str]) -> None:
-        self._passwords = passwords
-
-    def answer(self, token: bytes, now_ms: int = 0) -> bytes:
-        """The empty token, if the password is right."""
-        tokens = token.decode("utf-8", "replace").split("\0")
-        if len(tokens) != 3:
-            raise AuthenticationFailedError(
-                f"Invalid SASL/PLAIN response: expected 3 tokens, got {min(len(tokens), 4)}"
-            )
-        authorization, user, password = tokens
-        if not user:
-            raise AuthenticationFailedError("Authentication failed: username not specified")
-        if not password:
-            raise AuthenticationFailedError("Authentication failed: password not specified")
-        expected = self._passwords.get(user)
-        if expected is None or not hmac.compare_digest(expected.encode(), password.encode()):
-            raise AuthenticationFailedError("Authentication failed: Invalid username or password")
-        if authorization not in ("", user):
-            raise AuthenticationFailedError(OTHER_AUTHORIZATION)
-        self.user, self.is_complete = user, True
-        return b""
+def plain(passwords: Mapping[str, str]) -> Exchange:
+    """A name and a password in one token, which the broker answers with an empty one."""
+    token, _ = yield b""
+    tokens = token.decode("utf-8", "replace").split("\0")
+    if len(tokens) != 3:
+        raise AuthenticationFailedError(f"Invalid SASL/PLAIN response: expected 3 tokens, got {min(len(tokens), 4)}")
+    authorization, user, password = tokens
+    if not user:
+        raise AuthenticationFailedError("Authentication failed: username not specified")
+    if not password:
+        raise AuthenticationFailedError("Authentication failed: password not specified")
+    expected = passwords.get(user)
+    if expected is None or not hmac.compare_digest(expected.encode(), password.encode()):
+        raise AuthenticationFailedError("Authentication failed: Invalid username or password")
+    if authorization not in ("", user):
+        raise AuthenticationFailedError(OTHER_AUTHORIZATION)
+    return Login(b"", user)
 
 
-class ScramMechanism(SaslMechanism):
-    """Mutual proof by client and broker that they know a password.
+def scram(name: str, credential_of: Callable[[str], UserScramCredentialRecord | None], nonce: str) -> Exchange:
+    """Mutual proof by client and broker that they know a password: salt and iterations, then the broker's proof.
 
     Args:
         name: SCRAM-SHA-256 or SCRAM-SHA-512.
         credential_of: returns a user's credential; None for an unknown user.
         nonce: the broker's part of the nonce, unique.
     """
+    token, _ = yield b""
+    first = CLIENT_FIRST.fullmatch(token.decode("utf-8", "replace"))
+    if first is None:
+        raise InvalidTokenError("the client's first SCRAM message has not the form of one")
+    user = first["name"].replace("=2C", ",").replace("=3D", "=")
+    if names_token(first["extensions"]):
+        raise InvalidTokenError(f"there is no delegation token {user!r}")
+    credential = credential_of(user)
+    if credential is None:
+        raise InvalidTokenError(f"user {user!r} has no SCRAM credential of this mechanism")
+    if (first["authorization"] or user) != user:
+        raise AuthenticationFailedError(OTHER_AUTHORIZATION)
+    if credential.iterations < MIN_ITERATIONS:
+        raise InvalidTokenError(f"expected a credential of {MIN_ITERATIONS} iterations or more")
+    salt = base64.b64encode(credential.salt).decode()
+    server_first = f"r={first['nonce']}{nonce},s={salt},i={credential.iterations}"
+    token, _ = yield server_first.encode()
+    final = CLIENT_FINAL.fullmatch(token.decode("utf-8", "replace"))
+    if final is None:
+        raise InvalidTokenError("the client's final SCRAM message has not the form of one")
+    if final["nonce"] != first["nonce"] + nonce:
+        raise InvalidTokenError("the nonce of the client's final SCRAM message is not the one it was sent")
+    binding = base64.b64encode(base64.b64decode(final["binding"])).decode()
+    client_first = f"n={first['name']},r={first['nonce']}{first['extensions']}"
+    message = f"{client_first},{server_first},c={binding},r={final['nonce']}".encode()
+    hash_name = SCRAM_HASHES[SCRAM_MECHANISMS[name]]
+    check_proof(base64.b64decode(final["proof"]), message, credential, hash_name)
+    return Login(b"v=" + base64.b64encode(hmac.digest(credential.server_key, message, hash_name)), user)
 
-    def __init__(self, name: str, credential_of: Callable[[str], UserScramCredentialRecord | None], nonce: str) -> None:
-        self._hash = SCRAM_HASHES[SCRAM_MECHANISMS[name]]
-        self._credential_of, self._nonce = credential_of, nonce
-        self._credential: UserScramCredentialRecord | None = None
-        self._client_first = self._server_first = ""
 
-    def answer(self, token: bytes, now_ms: int = 0) -> bytes:
-        """Salt and iterations for the client's first token, the broker's proof for its final one."""
-        text = token.decode("utf-8", "replace")
-        return self._first(text) if self._credential is None else self._final(text, self._credential)
-
-    def _first(self, text: str) -> bytes:
-        found = CLIENT_FIRST.fullmatch(text)
-        if found is None:
-            raise InvalidTokenError("the client's first SCRAM message has not the form of one")
-        user = found["name"].replace("=2C", ",").replace("=3D", "=")
-        if names_token(found["extensions"]):
-            raise InvalidTokenError(f"there is no delegation token {user!r}")
-        credential = self._credential_of(user)
-        if credential is None:
-            raise InvalidTokenError(f"user {user!r} has no SCRAM credential of this mechanism")
-        if (found["authorization"] or user) != user:
-            raise AuthenticationFailedError(OTHER_AUTHORIZATION)
-        if credential.iterations < MIN_ITERATIONS:
-            raise InvalidTokenError(f"expected a credential of {MIN_ITERATIONS} iterations or more")
-        self.user, self._credential = user, credential
-        self._nonce = found["nonce"] + self._nonce
-        self._client_first = f"n={found['name']},r={found['nonce']}{found['extensions']}"
-        salt = base64.b64encode(credential.salt).decode()
-        self._server_first = f"r={self._nonce},s={salt},i={credential.iterations}"
-        return self._server_first.encode()
-
-    def _final(self, text: str, credential: UserScramCredentialRecord) -> bytes:
-        found = CLIENT_FINAL.fullmatch(text)
-        if found is None:
-            raise InvalidTokenError("the client's final SCRAM message has not the form of one")
-        if found["nonce"] != self._nonce:
-            raise InvalidTokenError("the nonce of the client's final SCRAM message is not the one it was sent")
-        binding = base64.b64encode(base64.b64decode(found["binding"])).decode()
-        message = f"{self._client_first},{self._server_first},c={binding},r={self._nonce}".encode()
-        proof = base64.b64decode(found["proof"])
-        signature = hmac.digest(credential.stored_key, message, self._hash)
-        if len(proof) != len(signature):
-            raise BrokenTokenError(f"expected a SCRAM proof of {len(signature)} bytes, got {len(proof)}")
-        client_key = bytes(one ^ other for one, other in zip(proof, signature, strict=True))
-        if not hmac.compare_digest(hashlib.new(self._hash, client_key).digest(), credential.stored_key):
-            raise InvalidTokenError(f"the password of user {self.user!r} is not the right one")
-        self.is_complete = True
-        return b"v=" + base64.b64encode(hmac.digest(credential.server_key, message, self._hash))
+def check_proof(proof: bytes, message: bytes, credential: UserScramCredentialRecord, hash_name: str) -> None:
+    """Raises InvalidTokenError unless a proof shows that the client knows the password; BrokenTokenError."""
+    signature = hmac.digest(credential.stored_key, message, hash_name)
+    if len(proof) != len(signature):
+        raise BrokenTokenError(f"expected a SCRAM proof of {len(signature)} bytes, got {len(proof)}")
+    client_key = bytes(one ^ other for one, other in zip(proof, signature, strict=True))
+    if not hmac.compare_digest(hashlib.new(hash_name, client_key).digest(), credential.stored_key):
+        raise InvalidTokenError(f"the password of user {credential.name!r} is not the right one")
 
 
 def names_token(extensions: str) -> bool:

@@ -1,48 +1,53 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
+from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from jwt.algorithms import get_default_algorithms
 
 from mockbroker.access_control import token_settings
 from mockbroker.access_control.oauthbearer import BearerToken, RefusedTokenError
 from mockbroker.access_control.signed_tokens import Expectations, SignedValidator
+from mockbroker.access_control.token_settings import SIGNED_HANDLER
+from mockbroker.adapters.server import MockCluster
 from mockbroker.core.simulation import Simulation
 from mockbroker.state.security.mechanisms import BrokenTokenError
-from tests.tokens import jwk, part, signed
+from tests.tokens import jwk, key, part, signed
 
 NOW = 1_700_000_000
 NOW_MS = NOW * 1000
 EXPECTED = Expectations(frozenset({"kafka", "rack"}), "issuer")
 CLAIMS = {"sub": "alice", "iss": "issuer", "aud": "kafka", "iat": NOW - 100, "exp": NOW + 100}
 SECRET = b"0123456789abcdef0123456789abcdef"
-
-
-class Keys:
-    """A file of keys in memory."""
-
-    def __init__(self, *keys: dict[str, Any]) -> None:
-        self.text: str | None = json.dumps({"keys": keys})
-
-    def changed(self) -> str | None:
-        text, self.text = self.text, None
-        return text
-
-
-class NoKeys(Keys):
-    def changed(self) -> str | None:
-        if self.text is None:
-            raise FileNotFoundError("no such file")
-        return super().changed()
+SECOND_NS = 1_000_000_000
 
 
 @pytest.fixture(scope="module")
-def validator() -> SignedValidator:
-    keys = Keys(
+def file(tmp_path_factory) -> Path:
+    return tmp_path_factory.mktemp("keys") / "keys.json"
+
+
+def made(file: Path, *keys: dict[str, Any], expected: Expectations = EXPECTED) -> SignedValidator:
+    file.write_text(json.dumps({"keys": keys}))
+    return SignedValidator(str(file), expected)
+
+
+def changed(file: Path, text: str) -> None:
+    file.write_text(text)
+    os.utime(file, ns=(SECOND_NS, SECOND_NS))
+
+
+@pytest.fixture(scope="module")
+def validator(file) -> SignedValidator:
+    return made(
+        file,
         jwk("P-256", kid="one"),
         jwk("P-384", kid="two"),
         jwk("rsa", kid="three"),
@@ -52,7 +57,6 @@ def validator() -> SignedValidator:
         {"kty": "oct", "kid": "secret", "k": part(SECRET)},
         {"kty": "EC", "kid": "broken"},
     )
-    return SignedValidator(keys, EXPECTED)
 
 
 def token(kind: str | bytes = "P-256", alg: str = "ES256", kid: str | None = "one", **claims: Any) -> str:
@@ -167,38 +171,46 @@ def test_claims_over_which_kafka_fails_break_the_exchange(validator, claims):
         validator.validate(token(**claims), NOW_MS)
 
 
-def test_claims_have_the_names_that_are_set():
+def test_claims_have_the_names_that_are_set(tmp_path):
     expected = Expectations(subject_claim="name", scope_claim="groups", clock_skew_s=0)
-    own = SignedValidator(Keys(jwk("P-256")), expected)
+    own = made(tmp_path / "keys.json", jwk("P-256"), expected=expected)
     assert own.validate(token(kid=None, name="carol", sub=..., aud=..., iss=...), NOW_MS).principal == "carol"
     with pytest.raises(RefusedTokenError):
         own.validate(token(kid=None, name="carol", exp=NOW), NOW_MS)
 
 
-def test_new_keys_of_the_file_count_at_once_and_old_ones_no_longer():
-    keys = Keys(jwk("P-256", kid="one"))
-    own = SignedValidator(keys, EXPECTED)
-    keys.text = json.dumps({"keys": [jwk("P-384", kid="two")]})
+def test_new_keys_of_the_file_count_at_once_and_old_ones_no_longer(tmp_path):
+    own = made(tmp_path / "keys.json", jwk("P-256", kid="one"))
+    assert [own.validate(token(), NOW_MS).principal for _ in range(2)] == ["alice", "alice"]
+    changed(tmp_path / "keys.json", json.dumps({"keys": [jwk("P-384", kid="two")]}))
     assert own.validate(token("P-384", "ES384", "two"), NOW_MS).principal == "alice"
     with pytest.raises(RefusedTokenError):
         own.validate(token(), NOW_MS)
 
 
-def test_while_the_file_cannot_be_read_no_token_is_taken():
-    keys = NoKeys(jwk("P-256", kid="one"))
-    own = SignedValidator(keys, EXPECTED)
-    with pytest.raises(RefusedTokenError, match="no such file"):
+def test_while_the_file_cannot_be_read_no_token_is_taken(tmp_path):
+    file = tmp_path / "keys.json"
+    own = made(file, jwk("P-256", kid="one"))
+    changed(file, "[]")
+    for _ in range(2):
+        with pytest.raises(RefusedTokenError, match="expected a JWKS"):
+            own.validate(token(), NOW_MS)
+    file.unlink()
+    with pytest.raises(RefusedTokenError, match="No such file"):
         own.validate(token(), NOW_MS)
-    keys.text = "[]"
-    with pytest.raises(RefusedTokenError, match="expected a JWKS"):
-        own.validate(token(), NOW_MS)
+
+
+def test_a_file_with_a_private_key_verifies_its_tokens(tmp_path):
+    for kind, alg in (("P-256", "ES256"), ("rsa", "RS256"), ("Ed25519", "EdDSA")):
+        private = json.loads(get_default_algorithms()[alg].to_jwk(key(kind))) | {"key_ops": ["sign", "verify"]}
+        own = made(tmp_path / "keys.json", private)
+        assert own.validate(token(kind, alg, None), NOW_MS).principal == "alice"
 
 
 @given(st.lists(st.text("abc-_=+/", max_size=12) | st.sampled_from([part(CLAIMS), part({"alg": "ES256"})]), max_size=4))
-def test_no_made_up_token_is_taken(parts):
-    own = SignedValidator(Keys(jwk("P-256")), EXPECTED)
+def test_no_made_up_token_is_taken(validator, parts):
     with pytest.raises(RefusedTokenError):
-        own.validate(".".join(parts), NOW_MS)
+        validator.validate(".".join(parts), NOW_MS)
 
 
 NAME = "listener.name.plaintext.oauthbearer"
@@ -219,12 +231,12 @@ def checked(paths: list[str], **changes: str | None) -> None:
     sim = Simulation(settings={name: value for name, value in settings.items() if value is not None})
     sim.cluster.brokers[0].listeners[0].protocol = "SASL_PLAINTEXT"
 
-    def open_file(path: str) -> Keys:
+    def open_file(path: str, _expected: Expectations) -> Mock:
         paths.append(path)
-        return Keys(jwk("P-256"))
+        return Mock()
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(token_settings, "WatchedFile", open_file)
+        patch.setattr(token_settings, "SignedValidator", open_file)
         sim.cluster.security.check(sim.cluster)
 
 
@@ -257,3 +269,23 @@ def test_without_pyjwt_signed_tokens_are_refused_at_start_with_the_extra_that_br
         ValueError, match=r"jwks\.endpoint\.url: signed tokens need PyJWT, of the extra oauth, .*: pip in"
     ):
         checked([])
+
+
+def test_a_cluster_does_not_start_without_its_keys(tmp_path: Path):
+    name = "listener.name.sasl_plaintext.oauthbearer"
+    settings = {
+        "listeners": "SASL_PLAINTEXT://127.0.0.1:0",
+        "sasl.enabled.mechanisms": "OAUTHBEARER",
+        "sasl.oauthbearer.expected.audience": "kafka",
+        "sasl.oauthbearer.expected.issuer": "issuer",
+        f"{name}.sasl.jaas.config": "OAuthBearerLoginModule required;",
+        f"{name}.sasl.server.callback.handler.class": SIGNED_HANDLER,
+        f"{name}.sasl.oauthbearer.jwks.endpoint.url": f"file:{tmp_path}/keys.json",
+    }
+    with pytest.raises(ValueError, match=r"jwks\.endpoint\.url: .*No such file"):
+        MockCluster(1, settings=settings)
+    (tmp_path / "keys.json").write_text("[]")
+    with pytest.raises(ValueError, match=r"jwks\.endpoint\.url: expected a JWKS"):
+        MockCluster(1, settings=settings)
+    (tmp_path / "keys.json").write_text('{"keys": []}')
+    assert MockCluster(1, settings=settings).settings_without_effect == ()

@@ -11,12 +11,14 @@ from mockbroker.state.security.mechanisms import (
     AuthenticationFailedError,
     BrokenTokenError,
     InvalidTokenError,
-    PlainMechanism,
-    ScramMechanism,
+    Login,
+    plain,
     salted_password,
+    scram,
 )
 from mockbroker.state.security.scram import Upsertion, credential
 from protocol.embedded.metadata_security import UserScramCredentialRecord
+from tests.exchanged import Exchanged
 
 # The exchange of RFC 7677, section 3: user "user", password "pencil".
 SALT = base64.b64decode("W22ZaJ0SNY7soEsUEjb6gQ==")
@@ -32,16 +34,14 @@ def credential_of(user: str) -> UserScramCredentialRecord | None:
     return credential(Upsertion("user", 1, 4096, SALT, salted_password(1, "pencil", SALT)))
 
 
-def scram() -> ScramMechanism:
-    return ScramMechanism(SCRAM_SHA_256, credential_of, SERVER_NONCE)
+def exchange() -> Exchanged:
+    return Exchanged(scram(SCRAM_SHA_256, credential_of, SERVER_NONCE))
 
 
 def test_scram_sha_256_plays_the_example_of_rfc_7677():
-    mechanism = scram()
-    assert mechanism.answer(f"n,,n=user,r={CLIENT_NONCE}".encode()) == SERVER_FIRST
-    assert not mechanism.is_complete
-    assert mechanism.answer(CLIENT_FINAL) == SERVER_FINAL
-    assert (mechanism.is_complete, mechanism.user, mechanism.expires_ms) == (True, "user", None)
+    one = exchange()
+    assert one.answer(f"n,,n=user,r={CLIENT_NONCE}".encode()) == SERVER_FIRST
+    assert one.answer(CLIENT_FINAL) == Login(SERVER_FINAL, "user", None)
 
 
 def test_scram_plays_the_example_of_rfc_5802_with_its_hash(monkeypatch):
@@ -49,11 +49,11 @@ def test_scram_plays_the_example_of_rfc_5802_with_its_hash(monkeypatch):
     monkeypatch.setitem(mechanisms.SCRAM_HASHES, 99, "sha1")
     salt = base64.b64decode("QSXCR+Q6sek8bf92")
     record = credential(Upsertion("user", 99, 4096, salt, salted_password(99, "pencil", salt)))
-    mechanism = ScramMechanism("SCRAM-SHA-1", lambda _: record, "3rfcNHYJY1ZVvWVs7j")
-    first = mechanism.answer(b"n,,n=user,r=fyko+d2lbbFgONRv9qkxdawL")
+    one = Exchanged(scram("SCRAM-SHA-1", lambda _: record, "3rfcNHYJY1ZVvWVs7j"))
+    first = one.answer(b"n,,n=user,r=fyko+d2lbbFgONRv9qkxdawL")
     assert first == b"r=fyko+d2lbbFgONRv9qkxdawL3rfcNHYJY1ZVvWVs7j,s=QSXCR+Q6sek8bf92,i=4096"
     final = b"c=biws,r=fyko+d2lbbFgONRv9qkxdawL3rfcNHYJY1ZVvWVs7j,p=v0X8v3Bz2T0CJGbJQyF0X+HI4Ts="
-    assert mechanism.answer(final) == b"v=rmF9pqV8S7suAoZWja4dJRkFsKQ="
+    assert one.answer(final) == Login(b"v=rmF9pqV8S7suAoZWja4dJRkFsKQ=", "user")
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_scram_plays_the_example_of_rfc_5802_with_its_hash(monkeypatch):
 )
 def test_a_first_scram_message_that_will_not_do_is_refused(token):
     with pytest.raises(InvalidTokenError):
-        scram().answer(token)
+        exchange().answer(token)
 
 
 @pytest.mark.parametrize(
@@ -85,18 +85,17 @@ def test_a_first_scram_message_that_will_not_do_is_refused(token):
     ],
 )
 def test_a_final_scram_message_that_proves_nothing_is_refused(final):
-    mechanism = scram()
-    mechanism.answer(f"n,,n=user,r={CLIENT_NONCE}".encode())
+    one = exchange()
+    one.answer(f"n,,n=user,r={CLIENT_NONCE}".encode())
     with pytest.raises(InvalidTokenError):
-        mechanism.answer(final)
-    assert not mechanism.is_complete
+        one.answer(final)
 
 
 def test_a_scram_proof_of_another_length_breaks_the_exchange():
-    mechanism = scram()
-    mechanism.answer(f"n,,n=user,r={CLIENT_NONCE}".encode())
+    one = exchange()
+    one.answer(f"n,,n=user,r={CLIENT_NONCE}".encode())
     with pytest.raises(BrokenTokenError):
-        mechanism.answer(f"c=biws,r={CLIENT_NONCE}{SERVER_NONCE},p=dHzb".encode())
+        one.answer(f"c=biws,r={CLIENT_NONCE}{SERVER_NONCE},p=dHzb".encode())
 
 
 def test_scram_takes_a_name_with_commas_and_equals_signs_and_ignores_extensions():
@@ -106,21 +105,20 @@ def test_scram_takes_a_name_with_commas_and_equals_signs_and_ignores_extensions(
         seen.append(user)
         return credential_of("user")
 
-    mechanism = ScramMechanism(SCRAM_SHA_256, found, SERVER_NONCE)
-    assert mechanism.answer(f"n,,m=x,n=a=2Cb=3Dc,r={CLIENT_NONCE},more=1".encode()) == SERVER_FIRST
+    one = Exchanged(scram(SCRAM_SHA_256, found, SERVER_NONCE))
+    assert one.answer(f"n,,m=x,n=a=2Cb=3Dc,r={CLIENT_NONCE},more=1".encode()) == SERVER_FIRST
     assert seen == ["a,b=c"]
 
 
 def test_scram_lets_nobody_act_for_another():
     with pytest.raises(AuthenticationFailedError, match="authorization id that is different"):
-        scram().answer(b"n,a=other,n=user,r=abc")
+        exchange().answer(b"n,a=other,n=user,r=abc")
 
 
 def test_plain_takes_the_right_password_alone():
-    mechanism = PlainMechanism({"alice": "s\u00e9cret"})
-    assert mechanism.answer("\0alice\0s\u00e9cret".encode()) == b""
-    assert (mechanism.is_complete, mechanism.user) == (True, "alice")
-    assert PlainMechanism({"alice": "secret"}).answer(b"alice\0alice\0secret") == b""
+    one = Exchanged(plain({"alice": "s\u00e9cret"}))
+    assert one.answer("\0alice\0s\u00e9cret".encode()) == Login(b"", "alice")
+    assert Exchanged(plain({"alice": "secret"})).answer(b"alice\0alice\0secret") == Login(b"", "alice")
 
 
 @pytest.mark.parametrize(
@@ -140,7 +138,7 @@ def test_plain_takes_the_right_password_alone():
 )
 def test_plain_refuses_in_the_words_of_kafka(token, text):
     with pytest.raises(AuthenticationFailedError) as refused:
-        PlainMechanism({"alice": "secret"}).answer(token)
+        Exchanged(plain({"alice": "secret"})).answer(token)
     assert str(refused.value) == text
 
 
