@@ -14,10 +14,10 @@ from collections.abc import Iterable
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.hashes import SHA256
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, load_pem_private_key
+from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from mockbroker.adapters.tls.stores import Identity
+from mockbroker.adapters.tls.stores import Identity, identity_of
 
 LIFETIME = dt.timedelta(days=825)  # what some clients take at most
 HALF_A_DAY = dt.timedelta(hours=12)  # for clocks that are slow
@@ -50,26 +50,24 @@ class CertificateAuthority:
         """A key for brokers that clients know by these names and addresses."""
         found = list(dict.fromkeys(hosts))
         names = x509.SubjectAlternativeName([alternative_name(host) for host in found])
-        return self.issue(x509.Name([common_name(found[0])]), ExtendedKeyUsageOID.SERVER_AUTH, names)
+        return self._issue(found[0], ExtendedKeyUsageOID.SERVER_AUTH, names)
 
     def client(self, name: str) -> Identity:
         """A key for a client; its principal is ``User:CN=name``."""
-        return self.issue(x509.Name([common_name(name)]), ExtendedKeyUsageOID.CLIENT_AUTH)
+        return self._issue(name, ExtendedKeyUsageOID.CLIENT_AUTH)
 
-    def issue(
-        self, subject: x509.Name, usage: x509.ObjectIdentifier, names: x509.SubjectAlternativeName | None = None
-    ) -> Identity:
-        """A key with a certificate for a subject."""
-        key = ec.generate_private_key(ec.SECP256R1())
-        builder = (
-            unsigned(subject, self._certificate.subject, key)
-            .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-            .add_extension(x509.ExtendedKeyUsage([usage]), critical=False)
-            .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key()), critical=False)
+    def _issue(self, name: str, usage: x509.ObjectIdentifier, *names: x509.ExtensionType) -> Identity:
+        """A key with a certificate for a name."""
+        return signed(
+            x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name[:MAX_COMMON_NAME])]),
+            ec.generate_private_key(ec.SECP256R1()),
+            self._certificate.subject,
+            self._key,
+            x509.BasicConstraints(ca=False, path_length=None),
+            x509.ExtendedKeyUsage([usage]),
+            x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key()),
+            *names,
         )
-        if names is not None:
-            builder = builder.add_extension(names, critical=False)
-        return identity_of(builder.sign(self._key, SHA256()), key)
 
 
 def new_authority() -> Identity:
@@ -91,17 +89,19 @@ def new_authority() -> Identity:
         encipher_only=False,
         decipher_only=False,
     )
-    builder = (
-        unsigned(name, name, key)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-        .add_extension(usage, critical=True)
-    )
-    return identity_of(builder.sign(key, SHA256()), key)
+    return signed(name, key, name, key, x509.BasicConstraints(ca=True, path_length=0), usage)
 
 
-def unsigned(subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePrivateKey) -> x509.CertificateBuilder:
+def signed(
+    subject: x509.Name,
+    key: ec.EllipticCurvePrivateKey,
+    issuer: x509.Name,
+    issuer_key: ec.EllipticCurvePrivateKey,
+    *extensions: x509.ExtensionType,
+) -> Identity:
+    """A key with its certificate."""
     now = dt.datetime.now(dt.UTC)
-    return (
+    builder = (
         x509.CertificateBuilder()
         .subject_name(subject)
         .issuer_name(issuer)
@@ -109,17 +109,10 @@ def unsigned(subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePrivate
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - HALF_A_DAY)
         .not_valid_after(now + LIFETIME)
-        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
     )
-
-
-def identity_of(certificate: x509.Certificate, key: ec.EllipticCurvePrivateKey) -> Identity:
-    pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
-    return Identity(certificate.public_bytes(Encoding.PEM).decode(), pem)
-
-
-def common_name(text: str) -> x509.NameAttribute[str]:
-    return x509.NameAttribute(NameOID.COMMON_NAME, text[:MAX_COMMON_NAME])
+    for one in (x509.SubjectKeyIdentifier.from_public_key(key.public_key()), *extensions):
+        builder = builder.add_extension(one, critical=isinstance(one, x509.BasicConstraints | x509.KeyUsage))
+    return identity_of(key, [builder.sign(issuer_key, SHA256())])
 
 
 def alternative_name(host: str) -> x509.GeneralName:

@@ -55,18 +55,11 @@ def put_trusted(context: ssl.SSLContext, store: Store) -> None:
 
 def put_key(context: ssl.SSLContext, own: Identity) -> None:
     """Load the key of a context; ``ssl`` reads it from a temporary file."""
-
-    def password() -> str:
-        return own.password or ""  # OpenSSL would otherwise ask the terminal
-
     with passing_file(own.key + own.certificate) as name:
         try:
-            context.load_cert_chain(name, password=password)
+            context.load_cert_chain(name)
         except ssl.SSLError as error:
-            reason = reason_of(error)
-            if own.password is not None and "mismatch" not in reason:
-                reason = f"ssl.key.password is not its password, or the key is damaged ({reason})"
-            raise StoreError(f"the key and its certificates cannot be used: {reason}") from None
+            raise StoreError(f"the key and its certificates cannot be used: {reason_of(error)}") from None
 
 
 @contextmanager

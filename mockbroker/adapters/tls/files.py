@@ -74,7 +74,6 @@ def write_own(path: Path, content: bytes) -> None:
     """Write a file at once, readable by its owner only."""
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     beside.unlink(missing_ok=True)
-    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, ONLY_OWNER)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(content)
+    beside.touch(ONLY_OWNER, exist_ok=False)
+    beside.write_bytes(content)
     beside.replace(path)

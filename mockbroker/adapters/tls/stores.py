@@ -8,21 +8,22 @@ Source: DefaultSslEngineFactory, Apache Kafka 4.4; RFC 7468.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
-from cryptography.hazmat.primitives.serialization.pkcs12 import load_pkcs12
+from cryptography import x509
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, load_pem_private_key
+from cryptography.hazmat.primitives.serialization.pkcs12 import PKCS12KeyAndCertificates, load_pkcs12
 
 from mockbroker.state.security.tls import PEM, Store
 
 JAVA_TYPES = frozenset({"PKCS12", "JKS"})
 DER_SEQUENCE = b"\x30"
-PEM_BLOCK = re.compile(r"-----BEGIN (?P<label>[A-Z ]+)-----(?P<body>[^-]*)-----END (?P=label)-----")
-LINE = 64
+PKCS8 = ("PRIVATE KEY", "ENCRYPTED PRIVATE KEY")
+PRIVATE_KEY = re.compile(r"-----BEGIN ([A-Z ]*PRIVATE KEY)-----")
 
 
 class StoreError(ValueError):
@@ -31,11 +32,19 @@ class StoreError(ValueError):
 
 @dataclass(slots=True, frozen=True)
 class Identity:
-    """A key and its certificate, with those that lead to its authority, as PEM; the password of the key if any."""
+    """A key and its certificate, with those that lead to its authority, as PEM; the key is not encrypted."""
 
     certificate: str
     key: str = field(repr=False)
-    password: str | None = field(default=None, repr=False)
+
+
+def identity_of(key: Any, certificates: Iterable[x509.Certificate]) -> Identity:
+    text = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
+    return Identity(as_pem(certificates), text)
+
+
+def as_pem(certificates: Iterable[x509.Certificate]) -> str:
+    return "".join(one.public_bytes(Encoding.PEM).decode() for one in certificates)
 
 
 @contextmanager
@@ -60,22 +69,21 @@ def load_key(store: Store) -> Identity:
         found = read_pkcs12(store)
         if found.key is None or found.cert is None:
             raise StoreError("expected a private key with its certificate in it, got none")
-        key = found.key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
-        return Identity(certificates_in(found), key)
+        return identity_of(found.key, certificates_in(found))
 
 
 def load_trusted(store: Store) -> str:
     """The certificates of a trust store, as PEM. Raises StoreError."""
     if store.certificates is not None:
         with explained("Invalid PEM truststore configs"):
-            return pem_certificates(store.certificates)
+            return as_pem(pem_certificates(store.certificates))
     with explained(f"Failed to load SSL truststore {store.location} of type {store.type}"):
         if store.type == PEM:
-            return pem_certificates(read_file(store.location).decode(errors="replace"))
+            return as_pem(pem_certificates(read_file(store.location).decode(errors="replace")))
         found = certificates_in(read_pkcs12(store))
         if not found:
             raise StoreError("expected certificates in it, got none")
-        return found
+        return as_pem(found)
 
 
 def read_file(location: str | None) -> bytes:
@@ -90,43 +98,33 @@ def read_file(location: str | None) -> bytes:
 
 
 def pem_key(text: str, chain: str, password: str | None) -> Identity:
-    found = pem_blocks(text, "PRIVATE KEY")
-    if len(found) > 1:
-        raise StoreError(f"Expected one private key, but found {len(found)}")
-    ((label, key),) = found
-    is_encrypted = label == "ENCRYPTED PRIVATE KEY"
-    if not is_encrypted and label != "PRIVATE KEY":
+    labels = PRIVATE_KEY.findall(text)
+    if not labels:
+        raise StoreError("No matching PRIVATE KEY entries in PEM file")
+    if len(labels) > 1:
+        raise StoreError(f"Expected one private key, but found {len(labels)}")
+    if labels[0] not in PKCS8:
         raise StoreError(
-            f"expected a key in PKCS#8 (BEGIN PRIVATE KEY), got BEGIN {label}; `openssl pkcs8 -topk8` converts it"
+            f"expected a key in PKCS#8 (BEGIN PRIVATE KEY), got BEGIN {labels[0]}; `openssl pkcs8 -topk8` converts it"
         )
-    if is_encrypted and password is None:
-        raise StoreError("the private key is encrypted: expected its password in ssl.key.password, got none")
-    if password is not None and not is_encrypted:
-        raise StoreError("expected an encrypted private key for ssl.key.password, got one that is not")
-    return Identity(pem_certificates(chain), key, password)
+    try:
+        key = load_pem_private_key(text.encode(), None if password is None else password.encode())
+    except (TypeError, ValueError) as error:
+        raise StoreError(f"the private key cannot be read with ssl.key.password: {error}") from None
+    return identity_of(key, pem_certificates(chain))
 
 
-def pem_certificates(text: str) -> str:
-    return "".join(block for _, block in pem_blocks(text, "CERTIFICATE"))
-
-
-def pem_blocks(text: str, kind: str) -> list[tuple[str, str]]:
-    """Labels and blocks of a kind, with the line breaks that OpenSSL requires; in settings they may be missing."""
-    found = []
-    for match in PEM_BLOCK.finditer(text):
-        label, body = match["label"], "".join(match["body"].split())
-        if label.endswith(kind):
-            lines = [body[at : at + LINE] for at in range(0, len(body), LINE)]
-            found.append((label, "\n".join([f"-----BEGIN {label}-----", *lines, f"-----END {label}-----", ""])))
-    if not found:
-        raise StoreError(f"No matching {kind} entries in PEM file")
-    return found
+def pem_certificates(text: str) -> list[x509.Certificate]:
+    try:
+        return x509.load_pem_x509_certificates(text.encode())
+    except ValueError as error:
+        raise StoreError(f"No matching CERTIFICATE entries in PEM file: {error}") from None
 
 
 # PKCS#12
 
 
-def read_pkcs12(store: Store) -> Any:
+def read_pkcs12(store: Store) -> PKCS12KeyAndCertificates:
     """The contents of a file in PKCS#12. Raises StoreError."""
     if store.type.upper() not in JAVA_TYPES:
         raise StoreError(f"expected the type PEM, PKCS12 or JKS, got {store.type}")
@@ -139,6 +137,6 @@ def read_pkcs12(store: Store) -> Any:
         raise StoreError("keystore password was incorrect, or the file is damaged") from None
 
 
-def certificates_in(store: Any) -> str:
-    own = [*([store.cert] if store.cert is not None else []), *store.additional_certs]
-    return "".join(one.certificate.public_bytes(Encoding.PEM).decode() for one in own)
+def certificates_in(store: PKCS12KeyAndCertificates) -> list[x509.Certificate]:
+    own = [store.cert] if store.cert is not None else []
+    return [one.certificate for one in (*own, *store.additional_certs)]
