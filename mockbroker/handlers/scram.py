@@ -15,12 +15,7 @@ from mockbroker.call import Call
 from mockbroker.handlers.controlled import check_controller
 from mockbroker.handlers.error_responses import reported
 from mockbroker.state.errors import ApiError
-from mockbroker.state.security.scram import (
-    Upsertion,
-    alter_credentials,
-    describe_credentials,
-    users_with_credentials,
-)
+from mockbroker.state.security.scram import CredentialDeletion, Upsertion, alter_credentials, describe_credentials
 from protocol.apis.scram import (
     AlterUserScramCredentialsRequest,
     AlterUserScramCredentialsResponse,
@@ -39,7 +34,7 @@ def describe_user_scram_credentials(
 ) -> DescribeUserScramCredentialsResponse:
     """The mechanisms and iterations of users' passwords, never the passwords."""
     image = call.cluster.image
-    requested = [user.name for user in request.users or ()] or users_with_credentials(image)
+    requested = [user.name for user in request.users or ()] or sorted({user for user, _ in image.scram_credentials})
     response = DescribeUserScramCredentialsResponse()
     for user, times in Counter(requested).items():
         entry = Described(user=user)
@@ -72,21 +67,14 @@ def alter_user_scram_credentials(
 ) -> AlterUserScramCredentialsResponse:
     """Change the credentials of each user; the result per user."""
     check_controller(call)
-    results = alter_credentials(
-        call.cluster.writer,
-        [(one.name, one.mechanism) for one in request.deletions],
-        [
-            Upsertion(one.name, one.mechanism, one.iterations, one.salt, one.salted_password)
-            for one in request.upsertions
-        ],
-    )
-    return AlterUserScramCredentialsResponse(
-        results=[
-            Altered(
-                user=user,
-                error_code=0 if error is None else error.code,
-                error_message=None if error is None else error.message,
-            )
-            for user, error in results
-        ]
-    )
+    deletions = [CredentialDeletion(one.name, one.mechanism) for one in request.deletions]
+    upsertions = [
+        Upsertion(one.name, one.mechanism, one.iterations, one.salt, one.salted_password) for one in request.upsertions
+    ]
+    response = AlterUserScramCredentialsResponse()
+    for user, error in alter_credentials(call.cluster.writer, [*deletions, *upsertions]).items():
+        entry = Altered(user=user, error_message=None)
+        response.results.append(entry)
+        if error is not None:
+            entry.error_code, entry.error_message = error.code, error.message
+    return response

@@ -31,14 +31,14 @@ class Upsertion(NamedTuple):
     salted_password: bytes
 
 
-Deletion = tuple[str, int]  # user and mechanism
-Change = RemoveUserScramCredentialRecord | UserScramCredentialRecord
-Outcome = tuple[str, ApiError | None]  # user, and the error
+class CredentialDeletion(NamedTuple):
+    """The password of a mechanism to remove."""
+
+    user: str
+    mechanism: int
 
 
-def users_with_credentials(image: Image) -> list[str]:
-    """The users with credentials, sorted."""
-    return sorted({user for user, _ in image.scram_credentials})
+Change = CredentialDeletion | Upsertion
 
 
 def describe_credentials(image: Image, user: str) -> list[tuple[int, int]]:
@@ -50,55 +50,55 @@ def describe_credentials(image: Image, user: str) -> list[tuple[int, int]]:
     return found
 
 
-def alter_credentials(
-    writer: ImageWriter, deletions: Iterable[Deletion], upsertions: Iterable[Upsertion]
-) -> list[Outcome]:
-    """Remove and set passwords; a user who is named twice gets an error and no changes."""
-    accepted: dict[str, Change | Upsertion] = {}
-    errors: dict[str, ApiError] = {}
-    wanted: list[Deletion | Upsertion] = [*deletions, *upsertions]
-    for change in wanted:
-        user = change.user if isinstance(change, Upsertion) else change[0]
-        if user in errors:
-            continue
-        try:
-            if accepted.pop(user, None) is not None:
-                raise ApiError(ErrorCode.DUPLICATE_RESOURCE, f"expected each user once, got {user} again")
-            if isinstance(change, Upsertion):
-                check_upsertion(change)
-                accepted[user] = change
-            else:
-                accepted[user] = deletion(writer.image, *change)
-        except ApiError as error:
-            errors[user] = error
-    changes: dict[str, Change] = {}
-    for user, change_of in accepted.items():
-        try:
-            changes[user] = credential(change_of) if isinstance(change_of, Upsertion) else change_of
-        except ApiError as error:
-            errors[user] = error
-    writer.commit(changes.values())
-    return [*((user, None) for user in changes), *errors.items()]
+def alter_credentials(writer: ImageWriter, changes: Iterable[Change]) -> dict[str, ApiError | None]:
+    """Remove and set passwords; a user who is named twice gets an error and no changes.
 
-
-def deletion(image: Image, user: str, mechanism: int) -> RemoveUserScramCredentialRecord:
-    """The record that removes a credential.
-
-    Raises ApiError: UNACCEPTABLE_CREDENTIAL, UNSUPPORTED_SASL_MECHANISM, RESOURCE_NOT_FOUND.
+    Returns: the error of each user, None for success.
     """
-    check_user_and_mechanism(user, mechanism)
-    if (user, mechanism) not in image.scram_credentials:
-        raise ApiError(ErrorCode.RESOURCE_NOT_FOUND, f"user {user} has no credential of mechanism {mechanism}")
-    return RemoveUserScramCredentialRecord(name=user, mechanism=mechanism)
+    accepted: dict[str, Change] = {}
+    done: dict[str, ApiError | None] = {}
+    failed: dict[str, ApiError | None] = {}
+    for change in changes:
+        user = change.user
+        if user not in failed:
+            try:
+                if accepted.pop(user, None) is not None:
+                    raise ApiError(ErrorCode.DUPLICATE_RESOURCE, f"expected each user once, got {user} again")
+                check_change(writer.image, change)
+                accepted[user] = change
+            except ApiError as error:
+                failed[user] = error
+    records: list[RemoveUserScramCredentialRecord | UserScramCredentialRecord] = []
+    for user, change in accepted.items():
+        try:
+            if isinstance(change, Upsertion):
+                records.append(credential(change))
+            else:
+                records.append(RemoveUserScramCredentialRecord(name=user, mechanism=change.mechanism))
+            done[user] = None
+        except ApiError as error:
+            failed[user] = error
+    writer.commit(records)
+    return done | failed
 
 
-def check_upsertion(wanted: Upsertion) -> None:
-    """Raises ApiError: UNACCEPTABLE_CREDENTIAL, UNSUPPORTED_SASL_MECHANISM."""
-    check_user_and_mechanism(wanted.user, wanted.mechanism)
-    if not MIN_ITERATIONS <= wanted.iterations <= MAX_ITERATIONS:
+def check_change(image: Image, change: Change) -> None:
+    """Raises ApiError: UNACCEPTABLE_CREDENTIAL, UNSUPPORTED_SASL_MECHANISM, RESOURCE_NOT_FOUND."""
+    user, mechanism = change[:2]
+    if not user:
+        raise ApiError(ErrorCode.UNACCEPTABLE_CREDENTIAL, "expected a user's name, got ''")
+    if mechanism not in SCRAM_HASHES:
+        raise ApiError(
+            ErrorCode.UNSUPPORTED_SASL_MECHANISM,
+            f"expected mechanism 1 (SCRAM-SHA-256) or 2 (SCRAM-SHA-512), got {mechanism}",
+        )
+    if isinstance(change, CredentialDeletion):
+        if (user, mechanism) not in image.scram_credentials:
+            raise ApiError(ErrorCode.RESOURCE_NOT_FOUND, f"user {user} has no credential of mechanism {mechanism}")
+    elif not MIN_ITERATIONS <= change.iterations <= MAX_ITERATIONS:
         raise ApiError(
             ErrorCode.UNACCEPTABLE_CREDENTIAL,
-            f"expected {MIN_ITERATIONS} to {MAX_ITERATIONS} iterations, got {wanted.iterations}",
+            f"expected {MIN_ITERATIONS} to {MAX_ITERATIONS} iterations, got {change.iterations}",
         )
 
 
@@ -119,14 +119,3 @@ def credential(wanted: Upsertion) -> UserScramCredentialRecord:
         server_key=hmac.digest(wanted.salted_password, b"Server Key", name),
         iterations=wanted.iterations,
     )
-
-
-def check_user_and_mechanism(user: str, mechanism: int) -> None:
-    """Raises ApiError: UNACCEPTABLE_CREDENTIAL for an empty name, UNSUPPORTED_SASL_MECHANISM."""
-    if not user:
-        raise ApiError(ErrorCode.UNACCEPTABLE_CREDENTIAL, "expected a user's name, got ''")
-    if mechanism not in SCRAM_HASHES:
-        raise ApiError(
-            ErrorCode.UNSUPPORTED_SASL_MECHANISM,
-            f"expected mechanism 1 (SCRAM-SHA-256) or 2 (SCRAM-SHA-512), got {mechanism}",
-        )
