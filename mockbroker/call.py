@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
+from mockbroker.state.security.access import Access, access_of
 from protocol.codec import codec
 from protocol.records import DecompressionBudget
 from protocol.registry import message_class
@@ -187,6 +188,11 @@ class Call(Struct, eq=False):
     def amend(self, change: Callable[[Any], Any]) -> None:
         """Change the answer's message before it is encoded."""
         self.effects().amend.append(change)
+
+    @property
+    def access(self) -> Access:
+        """The permissions of the client."""
+        return access_of(self.cluster, self.session.principal, self.session.address)
 
     @property
     def view(self) -> MetadataView:

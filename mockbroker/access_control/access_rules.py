@@ -9,7 +9,7 @@ Source: KIP-11, KIP-140, KIP-430; KafkaApis, ControllerApis, AuthHelper, AclApis
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
@@ -31,9 +31,7 @@ from mockbroker.access_control.access import (
     unless,
 )
 from mockbroker.access_control.authorizer import PrincipalAccess, access_of
-from mockbroker.api import served_api
 from mockbroker.call import Call, Verdict
-from mockbroker.core.faults.errors import hand_over
 from mockbroker.core.faults.matching import Hit
 from mockbroker.handlers.configs import SERVED, changes_of
 from mockbroker.handlers.metadata import NOT_REQUESTED
@@ -48,7 +46,6 @@ from protocol.uuids import ZERO_UUID
 
 Rule = Callable[[Call, PrincipalAccess], Refusal]
 
-NULL_NAMES_VERSION = 12  # of Metadata
 ID_VERSION = 6  # of DeleteTopics
 VERIFYING_VERSION = 4  # of AddPartitionsToTxn
 SHOWS_CONFIGS_VERSION = 5  # of CreateTopics
@@ -143,51 +140,6 @@ def describe_producers(call: Call, access: PrincipalAccess) -> None:
 def list_offsets(call: Call, access: PrincipalAccess) -> Refusal:
     """Each entry of an unauthorized topic gets the error, even if its partitions are named twice."""
     return split(call, "topics", lambda one: unless(access.may_topic(Operation.DESCRIBE, one.name), TOPIC_FAILED))
-
-
-def metadata(call: Call, access: PrincipalAccess) -> None:
-    """A request for all topics lists those with Describe; creating a topic needs Create on it or the cluster."""
-    subjects, request = subjects_of(call), call.request
-    entry = served_api(call.api_key).response.Topic
-    failed: dict[Any, Any] = {}
-    rest: list[Any] = []
-    if subjects.all_topics:
-        call.amend(partial(keep, "topics", lambda one: access.may_topic(Operation.DESCRIBE, one.name)))
-    elif any(one.topic_id != ZERO_UUID for one in request.topics):
-        if call.version < NULL_NAMES_VERSION:
-            return  # the handler reports it
-        for topic in request.topics:  # those without an id are ignored; the entry of an unauthorized one has no name
-            known = call.cluster.topic_by_id.get(topic.topic_id)
-            if known is not None and not access.may_topic(Operation.DESCRIBE, known.name):
-                failed[topic.topic_id] = entry(name=None, topic_id=topic.topic_id, error_code=TOPIC_FAILED)
-            elif topic.topic_id != ZERO_UUID:
-                rest.append(topic)
-    else:
-        denied = denied_topics(access, Operation.DESCRIBE, subjects.topics)
-        not_created: list[str] = []
-        if request.allow_auto_topic_creation and call.cluster.settings["auto.create.topics.enable"]:
-            missing = [one for one in subjects.topics if one not in denied and call.view.topic(one) is None]
-            if missing and not access.may_cluster(Operation.CREATE):
-                not_created = denied_topics(access, Operation.CREATE, missing)
-        for topic in request.topics:
-            if topic.name in denied or topic.name in not_created:
-                is_internal = topic.name in not_created and topic.name in INTERNAL_TOPICS
-                failed[topic.name] = entry(name=topic.name, error_code=TOPIC_FAILED, is_internal=is_internal)
-            else:
-                rest.append(topic)
-    if failed:
-        replace_topics(call, failed, rest)
-
-
-def replace_topics(call: Call, failed: Mapping[Any, Any], rest: list[Any]) -> None:
-    """Answer these topics with only the error, once each; the answer always lists the brokers."""
-    if rest or call.version:  # in v0 an empty list means all topics
-        hand_over(call, "topics", rest)
-
-    def put(response: Any) -> None:
-        response.topics = [*(response.topics if rest else ()), *failed.values()]
-
-    call.amend(put)
 
 
 def keep(field: str, is_shown: Callable[[Any], bool], response: Any) -> None:
@@ -497,7 +449,6 @@ RULES: dict[int, Rule] = {
     0: produce,
     1: fetch,
     2: list_offsets,
-    3: metadata,
     9: offset_fetch,
     10: find_coordinator,
     14: sync_group,
@@ -513,7 +464,7 @@ RULES: dict[int, Rule] = {
     65: describe_transactions,
     **dict.fromkeys((68, 76), heartbeat),
     **dict.fromkeys((69, 77, 89), described_groups),
-    DESCRIBE_TOPIC_PARTITIONS: lambda _call, _access: None,  # its handler omits topics before it counts partitions
+    **dict.fromkeys((3, DESCRIBE_TOPIC_PARTITIONS), lambda _call, _access: None),  # their handlers omit topics
     **dict.fromkeys((83, 84, 85, 86, 87), share_state),
     88: streams_heartbeat,
     90: described_share_offsets,

@@ -18,8 +18,8 @@ from mockbroker.access_control.acls import (
     entries_of,
     is_allowed,
 )
-from mockbroker.state.security.access import AUTHORIZER
-from mockbroker.state.security.operations import CLUSTER_NAME, Operation, ResourceType
+from mockbroker.state.security.access import AUTHORIZER, Access
+from mockbroker.state.security.operations import Operation
 
 if TYPE_CHECKING:
     from mockbroker.state.cluster import Cluster
@@ -28,7 +28,7 @@ ANY_NAME: Final = "hardcode"
 """The resource name that Kafka checks first if an operation on any resource is enough."""
 
 
-class PrincipalAccess:
+class PrincipalAccess(Access):
     """The operations that one principal may do from one address."""
 
     __slots__ = ("acls", "address", "default", "is_super", "principal")
@@ -45,22 +45,6 @@ class PrincipalAccess:
             return True
         acls = (acl for acl in self.acls if acl.resource_type == resource_type and concerns(acl, name))
         return is_allowed(acls, self.principal, self.address, operation, default=self.default)
-
-    def may_cluster(self, operation: int) -> bool:
-        """True if the principal may do an operation on the cluster."""
-        return self.may(operation, ResourceType.CLUSTER, CLUSTER_NAME)
-
-    def may_topic(self, operation: int, name: str | None) -> bool:
-        """True if the principal may do an operation on a topic."""
-        return self.may(operation, ResourceType.TOPIC, name or "")
-
-    def may_group(self, operation: int, name: str) -> bool:
-        """True if the principal may do an operation on a group."""
-        return self.may(operation, ResourceType.GROUP, name)
-
-    def may_transactional_id(self, operation: int, name: str | None) -> bool:
-        """True if the principal may do an operation on a transactional id."""
-        return self.may(operation, ResourceType.TRANSACTIONAL_ID, name or "")
 
     def may_any(self, operation: int, resource_type: int) -> bool:
         """True if the principal may do an operation on at least one resource, existing or not (KIP-679)."""

@@ -46,13 +46,13 @@ GROUP_CLASSES: dict[str, str] = {
 class Sender(NamedTuple):
     """The member's client that sends a request, and the version of the request.
 
-    ``topic_access`` returns a test of whether the client may describe a topic; None if all clients may.
+    ``may_see`` returns True for a topic that the client may describe.
     """
 
     version: int
     client_id: str
     client_host: str
-    topic_access: Callable[[], Callable[[str], bool] | None] = lambda: None
+    may_see: Callable[[str], bool] = lambda _: True
 
 
 MEMBER_FIELDS = {

@@ -13,7 +13,6 @@ from mockbroker.api import Errors, Needs, handles
 from mockbroker.call import Call
 from mockbroker.handlers.controlled import check_controller
 from mockbroker.state.errors import ApiError
-from mockbroker.state.security.access import access_of
 from mockbroker.state.security.operations import Operation, ResourceType
 from mockbroker.state.security.protocols import ANONYMOUS
 from protocol.apis.delegation_tokens import (
@@ -78,12 +77,8 @@ def refusal(call: Call, owner: str, request: CreateDelegationTokenRequest) -> in
     """The error for which a broker does not forward the request to the controller, 0 if it forwards it."""
     if not has_logged_in(call):
         return NOT_ALLOWED
-    access = access_of(call.cluster, call.session.principal, call.session.address)
-    if (
-        owner != call.session.principal
-        and access is not None
-        and not access.may(Operation.CREATE_TOKENS, ResourceType.USER, owner)
-    ):
+    is_own = owner == call.session.principal
+    if not is_own and not call.access.may(Operation.CREATE_TOKENS, ResourceType.USER, owner):
         return ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED
     if any(one.principal_type != USER_TYPE for one in request.renewers):
         return ErrorCode.INVALID_PRINCIPAL_TYPE

@@ -17,7 +17,7 @@ from mockbroker.groups.kind import Sender, check_group_id
 from mockbroker.handlers.error_responses import reported
 from mockbroker.parts import load
 from mockbroker.state.errors import ApiError
-from mockbroker.state.security.access import may_see_of
+from mockbroker.state.security.operations import Operation
 from mockbroker.state.topics.coordinator_keys import COORDINATOR_TOPICS, OFFSETS_TOPIC
 from mockbroker.subjects import NOTHING, Subjects
 from protocol.apis.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
@@ -104,5 +104,5 @@ def check_group(call: Call, group_id: str) -> None:
 def sender_of(call: Call) -> Sender:
     """The sender of a group member's request."""
     session = call.session
-    topic_access = partial(may_see_of, call.cluster, session.principal, session.address)
-    return Sender(call.version, session.client_id or "", f"/{session.address}", topic_access)
+    may_see = partial(call.access.may_topic, Operation.DESCRIBE)
+    return Sender(call.version, session.client_id or "", f"/{session.address}", may_see)

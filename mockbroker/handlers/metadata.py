@@ -7,7 +7,8 @@ topics for the client: by default one broker of its rack leads all in an answer,
 
 Writes cluster.topics when it auto-creates.
 Errors, per topic: UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID, LEADER_NOT_AVAILABLE, INVALID_TOPIC_EXCEPTION and
-those of topic creation; per partition: LEADER_NOT_AVAILABLE, and REPLICA_NOT_AVAILABLE in v0.
+TOPIC_AUTHORIZATION_FAILED and those of topic creation; per partition: LEADER_NOT_AVAILABLE, and REPLICA_NOT_AVAILABLE
+in v0.
 Source: KIP-36, KIP-516, KIP-966; KafkaApis.handleTopicMetadataRequest, Kafka 0.9 to 4.4;
 DescribeTopicPartitionsRequestHandler, Apache Kafka.
 """
@@ -24,7 +25,7 @@ from mockbroker.handlers.controlled import check_controller
 from mockbroker.handlers.leadership import client_of, endpoint
 from mockbroker.state.errors import ApiError
 from mockbroker.state.metadata import KnownPartition, KnownTopic
-from mockbroker.state.security.access import may_see_of
+from mockbroker.state.security.operations import Operation
 from mockbroker.state.topics.topic import INTERNAL_TOPICS, NO_LEADER, check_topic_name
 from mockbroker.subjects import Subjects, named
 from protocol.apis.metadata import (
@@ -41,6 +42,7 @@ NOT_REQUESTED = -(2**31)
 NULL_NAME_VERSION = 12
 NO_ID = bytes(16)
 TIERED = "remote.storage.enable"
+UNAUTHORIZED = ErrorCode.TOPIC_AUTHORIZATION_FAILED
 MAX_PARTITIONS_DESCRIBED = 2000  # max.request.partition.size.limit
 
 Entry = MetadataResponse.Topic
@@ -118,8 +120,8 @@ def describe_topic_partitions(call: Call, request: DescribeTopicPartitionsReques
     room = max(1, min(request.response_partition_limit, MAX_PARTITIONS_DESCRIBED))
     response = DescribeTopicPartitionsResponse()
     names = [name for name in sorted(requested or view.topic_names()) if name >= cursor.topic_name]
-    may_see = may_see_of(call.cluster, call.session.principal, call.session.address)
-    seen = {name: view.topic(name) for name in names if may_see is None or may_see(name)}
+    access = call.access
+    seen = {name: view.topic(name) for name in names if access.may_topic(Operation.DESCRIBE, name)}
     client = diskless_client(call, request.rack_id, [topic for topic in seen.values() if topic is not None])
     for name, topic in seen.items():
         first = cursor.partition_index if name == cursor.topic_name else 0
@@ -138,7 +140,7 @@ def describe_topic_partitions(call: Call, request: DescribeTopicPartitionsReques
             break
     if requested:
         hidden = [name for name in names if name not in seen]
-        response.topics += [Described(name=one, error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED) for one in hidden]
+        response.topics += [Described(name=one, error_code=UNAUTHORIZED) for one in hidden]
     return response
 
 
@@ -156,27 +158,40 @@ def diskless_client(call: Call, rack_id: str, topics: Sequence[KnownTopic]) -> D
 
 
 def wanted_topics(call: Call, request: MetadataRequest) -> list[KnownTopic | Entry]:
-    """The requested topics, or all by name; for a topic that fails, the entry with its error."""
-    view = call.view
+    """The requested topics, or all by name that the client may describe; for a topic that fails, the entry with its
+    error. Unauthorized topics are last.
+    """
+    view, access = call.view, call.access
     if request.topics is None or (call.version == 0 and not request.topics):
-        return [topic for name in view.topic_names() if (topic := view.topic(name)) is not None]
+        visible = [name for name in view.topic_names() if access.may_topic(Operation.DESCRIBE, name)]
+        return [topic for name in visible if (topic := view.topic(name)) is not None]
     names = dict.fromkeys(wanted.name for wanted in request.topics)
     ids = dict.fromkeys(wanted.topic_id for wanted in request.topics if wanted.topic_id != NO_ID)
     if call.version < NULL_NAME_VERSION and (ids or None in names):
         raise ApiError(ErrorCode.INVALID_REQUEST, f"version {call.version} has no topic ids, and no null names")
-    if ids:  # then Kafka ignores topics without an id
-        return [
-            view.topic_of_id(topic_id) or Entry(name=None, topic_id=topic_id, error_code=ErrorCode.UNKNOWN_TOPIC_ID)
-            for topic_id in ids
-        ]
-    may_create = request.allow_auto_topic_creation and call.cluster.settings["auto.create.topics.enable"]
-    with_operations = request.include_topic_authorized_operations
     found: list[KnownTopic | Entry] = []
-    for name in names:
+    for topic_id in ids:  # with some, Kafka ignores topics without an id
+        topic = view.topic_of_id(topic_id)
+        if topic is None:
+            found.append(Entry(name=None, topic_id=topic_id, error_code=ErrorCode.UNKNOWN_TOPIC_ID))
+        elif access.may_topic(Operation.DESCRIBE, topic.name):
+            found.append(topic)
+        else:
+            found.append(Entry(name=None, topic_id=topic_id, error_code=UNAUTHORIZED))
+    may_create = request.allow_auto_topic_creation and call.cluster.settings["auto.create.topics.enable"]
+    creates_any = access.may_cluster(Operation.CREATE)
+    with_operations = request.include_topic_authorized_operations
+    for name in names if not ids else ():
         if name is None:
             raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, "a topic has neither a name nor an id")
-        found.append(view.topic(name) or missing_entry(call, Entry, name, may_create, with_operations))
-    return found
+        topic = view.topic(name)
+        if not access.may_topic(Operation.DESCRIBE, name):
+            found.append(Entry(name=name, error_code=UNAUTHORIZED))
+        elif topic is None and may_create and not creates_any and not access.may_topic(Operation.CREATE, name):
+            found.append(Entry(name=name, error_code=UNAUTHORIZED, is_internal=name in INTERNAL_TOPICS))
+        else:
+            found.append(topic or missing_entry(call, Entry, name, may_create, with_operations))
+    return sorted(found, key=lambda one: isinstance(one, Entry) and one.error_code == UNAUTHORIZED)
 
 
 def missing_entry(call: Call, entry_class: Any, name: str, may_create: bool, with_operations: bool) -> Any:

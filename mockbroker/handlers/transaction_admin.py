@@ -19,8 +19,7 @@ from mockbroker.handlers.leadership import find_partition, served_by
 from mockbroker.state.errors import ApiError
 from mockbroker.state.logs.producers import NO_OFFSET, PartitionProducers
 from mockbroker.state.patterns import PatternError, compiled
-from mockbroker.state.security.access import access_of
-from mockbroker.state.security.operations import Operation, ResourceType
+from mockbroker.state.security.operations import Operation
 from mockbroker.state.topics.coordinator_keys import TRANSACTIONS_TOPIC
 from mockbroker.state.topics.topic import check_topic_name
 from mockbroker.state.transactions.states import STATE_NAMES, TransactionState
@@ -104,7 +103,7 @@ def describe_transaction(call: Call, entry: TransactionEntry, transactional_id: 
 def list_transactions(call: Call, request: ListTransactionsRequest) -> ListTransactionsResponse:
     """The transactional ids that the broker coordinates, match the filters and the client may describe."""
     wanted = whole_match(request.transactional_id_pattern)
-    access = access_of(call.cluster, call.session.principal, call.session.address)
+    access = call.access
     names = set(STATE_NAMES.values())
     states, producer_ids = request.state_filters, request.producer_id_filters
     begun_before = call.cluster.clock.at(call.now_ms) - request.duration_filter
@@ -118,7 +117,7 @@ def list_transactions(call: Call, request: ListTransactionsRequest) -> ListTrans
             )
             for transactional_id, value in sorted(call.cluster.transactions.values().items())
             if coordinates(call, transactional_id, TRANSACTIONS_TOPIC)
-            and (access is None or access.may(Operation.DESCRIBE, ResourceType.TRANSACTIONAL_ID, transactional_id))
+            and access.may_transactional_id(Operation.DESCRIBE, transactional_id)
             and (wanted is None or wanted.fullmatch(transactional_id) is not None)
             and (not states or STATE_NAMES[TransactionState(value.transaction_status)] in states)
             and (not producer_ids or value.producer_id in producer_ids)

@@ -22,7 +22,6 @@ from mockbroker.handlers.find_coordinator import sender_of
 from mockbroker.handlers.modern_groups import OF_DESCRIBE, answered_heartbeat, check_protocol, described_groups
 from mockbroker.handlers.topics import check_total
 from mockbroker.state.errors import ApiError
-from mockbroker.state.security.access import access_of
 from mockbroker.state.security.operations import Operation
 from mockbroker.state.topics.topic import INTERNAL_TOPICS, check_topic_name
 from mockbroker.streams_groups.group import StreamsGroup, TaskOffsets
@@ -149,8 +148,8 @@ def add_reason(response: StreamsGroupHeartbeatResponse, reason: str) -> None:
 
 def topics_not_to_make(call: Call, names: Iterable[str]) -> list[str]:
     """The topics among these that the member may not create."""
-    access = access_of(call.cluster, call.session.principal, call.session.address)
-    if access is None or access.may_cluster(Operation.CREATE):
+    access = call.access
+    if access.may_cluster(Operation.CREATE):
         return []
     return [name for name in names if not access.may_topic(Operation.CREATE, name)]
 

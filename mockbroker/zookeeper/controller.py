@@ -112,8 +112,7 @@ class ZooKeeperMode(MetadataSupport):
         from mockbroker.state.security.access import access_of
         from mockbroker.state.security.operations import Operation
 
-        access = access_of(cluster, ANONYMOUS, "127.0.0.1")
-        if access is not None and not access.may_cluster(Operation.CLUSTER_ACTION):
+        if not access_of(cluster, ANONYMOUS, "127.0.0.1").may_cluster(Operation.CLUSTER_ACTION):
             raise ValueError(
                 f"authorizer.class.name in ZooKeeper mode: expected {ANONYMOUS}, who the controller is to the brokers, "
                 f"among super.users, got {cluster.settings['super.users']!r}"

@@ -67,8 +67,7 @@ def refresh(
             and wall_ms <= last.timestamp + refresh_ms
         ):
             return
-    may_see = sender.topic_access()
-    names = list(topics.by_name) if may_see is None else list(filter(may_see, topics.by_name))
+    names = list(filter(sender.may_see, topics.by_name))
     version, group.matched_topics = topics.version(), frozenset(topics.by_id)
     old = {text: one.topics for text, one in group.resolved.items() if one.topics}
     new = {text: sorted(filter(compiled(text).fullmatch, names)) for text in sorted(expressions)}

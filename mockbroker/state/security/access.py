@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Final
 
 from mockbroker.parts import provided
-from mockbroker.state.security.operations import Operation
+from mockbroker.state.security.operations import CLUSTER_NAME, ResourceType
 
 if TYPE_CHECKING:
     from mockbroker.state.cluster import Cluster
@@ -16,32 +15,43 @@ AUTHORIZER: Final = "authorizer.class.name"
 STANDARD_AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 
 
-class Access(Protocol):
-    """The permissions of one principal from one address, by the numbers of ``operations.py``."""
+class Access:
+    """The permissions of one principal from one address, by the numbers of ``operations.py``.
+
+    Without access control everything is allowed.
+    """
+
+    __slots__ = ()
 
     def may(self, operation: int, resource_type: int, name: str) -> bool:
         """True if the operation on a resource is allowed."""
+        return True
 
     def may_cluster(self, operation: int) -> bool:
         """True if the operation on the cluster is allowed."""
+        return self.may(operation, ResourceType.CLUSTER, CLUSTER_NAME)
 
     def may_topic(self, operation: int, name: str | None) -> bool:
         """True if the operation on a topic is allowed."""
+        return self.may(operation, ResourceType.TOPIC, name or "")
+
+    def may_group(self, operation: int, name: str) -> bool:
+        """True if the operation on a group is allowed."""
+        return self.may(operation, ResourceType.GROUP, name)
+
+    def may_transactional_id(self, operation: int, name: str | None) -> bool:
+        """True if the operation on a transactional id is allowed."""
+        return self.may(operation, ResourceType.TRANSACTIONAL_ID, name or "")
 
 
-def access_of(cluster: Cluster, principal: str, address: str) -> Access | None:
-    """The permissions of a principal; None without access control."""
-    if AUTHORIZER not in cluster.settings.given_names:
-        return None
-    find = provided("access_of")
+EVERYTHING = Access()
+
+
+def access_of(cluster: Cluster, principal: str, address: str) -> Access:
+    """The permissions of a principal."""
+    find = provided("access_of") if AUTHORIZER in cluster.settings.given_names else None
     access: Access | None = None if find is None else find(cluster, principal, address)
-    return access
-
-
-def may_see_of(cluster: Cluster, principal: str, address: str) -> Callable[[str], bool] | None:
-    """Returns a test of whether a principal may describe a topic; None without access control."""
-    access = access_of(cluster, principal, address)
-    return None if access is None else partial(access.may_topic, Operation.DESCRIBE)
+    return access or EVERYTHING
 
 
 def authorizing(settings: Mapping[str, Any], users: Iterable[str]) -> dict[str, Any]:
