@@ -8,7 +8,6 @@ Source: KIP-11, KIP-140, KIP-430; KafkaApis, ControllerApis, AuthHelper, AclApis
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
@@ -33,30 +32,26 @@ from mockbroker.access_control.access import (
 from mockbroker.access_control.authorizer import PrincipalAccess, access_of
 from mockbroker.call import Call, Verdict
 from mockbroker.core.faults.matching import Hit
-from mockbroker.handlers.configs import SERVED, changes_of
 from mockbroker.handlers.metadata import NOT_REQUESTED
-from mockbroker.state.configs.alterations import check_changes
 from mockbroker.state.errors import ApiError
-from mockbroker.state.image import CLIENT_METRICS_RESOURCE, GROUP_RESOURCE, TOPIC_RESOURCE
 from mockbroker.state.security.operations import CLUSTER_NAME, Operation, ResourceType
-from mockbroker.state.topics.topic import INTERNAL_TOPICS, check_topic_name
-from mockbroker.subjects import subjects_of, topic_name
+from mockbroker.subjects import topic_name
 from protocol.error_codes import ErrorCode
 from protocol.uuids import ZERO_UUID
 
 Rule = Callable[[Call, PrincipalAccess], Refusal]
 
-ID_VERSION = 6  # of DeleteTopics
 VERIFYING_VERSION = 4  # of AddPartitionsToTxn
-SHOWS_CONFIGS_VERSION = 5  # of CreateTopics
 PROTOCOL_VERSION = 5  # of SyncGroup
 COORDINATORS_VERSION, SHARE_KEY_VERSION = 4, 6  # of FindCoordinator
 GROUP_KEY, TRANSACTION_KEY, SHARE_KEY = 0, 1, 2
 V2_MAGIC, MAGIC_AT, ATTRIBUTES_AT, TRANSACTIONAL_BIT = 2, 16, 22, 0x10
-UNAUTHORIZED = "Authorization failed."
 HIDDEN_TOPICS = "The group has described topic(s) that the client is not authorized to describe."
-METADATA_LOG = "__cluster_metadata"
-DESCRIBE_CONFIGS_KEY, DESCRIBE_TOPIC_PARTITIONS = 32, 75
+DESCRIBE_TOPIC_PARTITIONS = 75
+
+
+def by_handler(_call: Call, _access: PrincipalAccess) -> None:
+    """The handler authorizes each topic or other resource."""
 
 
 def check_access(call: Call) -> Refusal:
@@ -145,110 +140,6 @@ def list_offsets(call: Call, access: PrincipalAccess) -> Refusal:
 def keep(field: str, is_shown: Callable[[Any], bool], response: Any) -> None:
     """Remove the other entries from a list of the answer."""
     setattr(response, field, list(filter(is_shown, getattr(response, field))))
-
-
-def create_topics(call: Call, access: PrincipalAccess) -> Refusal:
-    """Invalid topics are reported first; the configs of the answer need DescribeConfigs."""
-
-    def hide_configs(response: Any) -> None:
-        for topic in response.topics:
-            if not topic.error_code and not access.may_topic(Operation.DESCRIBE_CONFIGS, topic.name):
-                topic.topic_config_error_code = TOPIC_FAILED
-                topic.num_partitions = topic.replication_factor = -1
-                topic.configs = []
-
-    if call.version >= SHOWS_CONFIGS_VERSION:
-        call.amend(hide_configs)
-    if access.may_cluster(Operation.CREATE):
-        return None
-    counts = Counter(topic.name for topic in call.request.topics)
-
-    def error_of(topic: Any) -> ApiError | None:
-        is_checked_first = counts[topic.name] > 1 or topic.name == METADATA_LOG
-        return unless(is_checked_first or access.may_topic(Operation.CREATE, topic.name), TOPIC_FAILED, UNAUTHORIZED)
-
-    return split(call, "topics", error_of)
-
-
-def create_partitions(call: Call, access: PrincipalAccess) -> Refusal:
-    """A topic that is named twice is reported first; without time the request to the controller times out for all."""
-    topics = call.request.topics
-    counts = Counter(topic.name for topic in topics)
-
-    def error_of(topic: Any) -> ApiError | None:
-        return unless(counts[topic.name] > 1 or access.may_topic(Operation.ALTER, topic.name), TOPIC_FAILED)
-
-    if has_no_time(call) and any(counts[topic.name] == 1 and error_of(topic) is None for topic in topics):
-        return None
-    return split(call, "topics", error_of)
-
-
-def has_no_time(call: Call) -> bool:
-    """True if the request to the controller times out at once; the handler reports it."""
-    return bool(call.request.timeout_ms <= 0 and call.cluster.support.is_kraft)
-
-
-def delete_topics(call: Call, access: PrincipalAccess) -> Refusal:
-    """Without Describe on a topic the error hides whether it exists; with Describe a missing topic is unknown."""
-    if has_no_time(call) or access.may_cluster(Operation.DELETE):
-        return None
-    field = "topics" if call.version >= ID_VERSION else "topic_names"
-
-    def key_of(one: Any) -> tuple[str | None, bytes]:
-        return (one, ZERO_UUID) if isinstance(one, str) else (one.name, one.topic_id)
-
-    counts = Counter(map(key_of, getattr(call.request, field)))
-
-    def error_of(one: Any) -> ApiError | None:
-        given, topic_id = key_of(one)
-        name = given if isinstance(one, str) else topic_name(call, one)
-        if counts[given, topic_id] > 1 or (given is not None and topic_id != ZERO_UUID) or name is None:
-            return None
-        may = access.may_topic(Operation.DELETE, name)
-        if given is not None:
-            may = access.may_topic(Operation.DESCRIBE, name) and (may or name not in call.cluster.topics)
-        return unless(may, TOPIC_FAILED)
-
-    def complete(one: Any, entry: Any) -> None:
-        name = one if isinstance(one, str) else topic_name(call, one)
-        is_shown = key_of(one)[0] is not None or access.may_topic(Operation.DESCRIBE, name)
-        entry.name, entry.error_message = name if is_shown else None, TOPIC_FAILED.meaning
-
-    return split(call, field, error_of, complete=complete)
-
-
-# configs
-
-
-def configs(call: Call, access: PrincipalAccess) -> Refusal:
-    """DescribeConfigs, AlterConfigs, IncrementalAlterConfigs: each topic and group, all else on the cluster."""
-    reads = call.api_key == DESCRIBE_CONFIGS_KEY
-    operation = Operation.DESCRIBE_CONFIGS if reads else Operation.ALTER_CONFIGS
-    named = Counter((one.resource_type, one.resource_name) for one in call.request.resources)
-    if reads and any(kind not in SERVED for kind, _ in named):
-        return None  # the handler reports it
-
-    def error_of(one: Any) -> ApiError | None:
-        kind, name = one.resource_type, one.resource_name
-        if kind not in SERVED or (not reads and (named[kind, name] > 1 or is_refused(check_changes, changes_of(one)))):
-            return None  # the handler reports it
-        if kind == TOPIC_RESOURCE:
-            return unless(access.may_topic(operation, name), TOPIC_FAILED, TOPIC_FAILED.meaning)
-        if kind == GROUP_RESOURCE:
-            return unless(access.may_group(operation, name), GROUP_FAILED, GROUP_FAILED.meaning)
-        has_words = reads or kind == CLIENT_METRICS_RESOURCE
-        return unless(access.may_cluster(operation), CLUSTER_FAILED, CLUSTER_FAILED.meaning if has_words else None)
-
-    return split(call, "resources", error_of)
-
-
-def is_refused(check: Callable[[Any], object], value: Any) -> bool:
-    """True if a check of the broker, which comes before the authorization, refuses a value."""
-    try:
-        check(value)
-    except ApiError:
-        return True
-    return False
 
 
 # transactions
@@ -353,20 +244,8 @@ def list_groups(call: Call, access: PrincipalAccess) -> None:
 
 
 def heartbeat(call: Call, access: PrincipalAccess) -> Refusal:
-    """ConsumerGroupHeartbeat, ShareGroupHeartbeat: refused if the member subscribes to an unauthorized topic."""
-    verdict = check_groups(call, access, Operation.READ)
-    if verdict is None and denied_topics(access, Operation.DESCRIBE, call.request.subscribed_topic_names or ()):
-        return refuse_all(call, TOPIC_FAILED)
-    return verdict
-
-
-def streams_heartbeat(call: Call, access: PrincipalAccess) -> Refusal:
-    """Internal and malformed topics are reported first."""
-    verdict = check_groups(call, access, Operation.READ)
-    names = subjects_of(call).topics
-    if verdict is None and not any(name in INTERNAL_TOPICS or is_refused(check_topic_name, name) for name in names):
-        verdict = check_topics(call, access, Operation.DESCRIBE)
-    return verdict
+    """ConsumerGroupHeartbeat, ShareGroupHeartbeat, StreamsGroupHeartbeat: the handlers authorize the topics."""
+    return check_groups(call, access, Operation.READ)
 
 
 def described_groups(call: Call, access: PrincipalAccess) -> Refusal:
@@ -453,20 +332,15 @@ RULES: dict[int, Rule] = {
     10: find_coordinator,
     14: sync_group,
     16: list_groups,
-    19: create_topics,
-    20: delete_topics,
     22: init_producer_id,
     24: add_partitions,
-    **dict.fromkeys((DESCRIBE_CONFIGS_KEY, 33, 44), configs),
-    37: create_partitions,
     OFFSET_DELETE: partial(changed_offsets, Operation.DELETE),
     61: describe_producers,
     65: describe_transactions,
-    **dict.fromkeys((68, 76), heartbeat),
+    **dict.fromkeys((68, 76, 88), heartbeat),
     **dict.fromkeys((69, 77, 89), described_groups),
-    **dict.fromkeys((3, DESCRIBE_TOPIC_PARTITIONS), lambda _call, _access: None),  # their handlers omit topics
+    **dict.fromkeys((3, 19, 20, 32, 33, 37, 44, DESCRIBE_TOPIC_PARTITIONS), by_handler),
     **dict.fromkeys((83, 84, 85, 86, 87), share_state),
-    88: streams_heartbeat,
     90: described_share_offsets,
     91: partial(changed_offsets, Operation.READ),
     92: partial(changed_offsets, Operation.DELETE),

@@ -2,7 +2,8 @@
 
 They read and write cluster.configs, and the loggers of the broker that serves the request.
 Errors, per resource: UNKNOWN_TOPIC_OR_PARTITION, INVALID_TOPIC_EXCEPTION, INVALID_REQUEST, INVALID_CONFIG,
-REQUEST_TIMED_OUT; DescribeConfigs returns INVALID_REQUEST for all if one type is unknown.
+REQUEST_TIMED_OUT, and TOPIC_, GROUP_ or CLUSTER_AUTHORIZATION_FAILED; DescribeConfigs returns INVALID_REQUEST for all
+if one type is unknown.
 Source: KIP-133, KIP-226, KIP-339, KIP-412, KIP-569, KIP-714, KIP-848, KIP-1142; ConfigHelper, ConfigAdminManager,
 KafkaApis, Apache Kafka 4.4.
 """
@@ -25,6 +26,7 @@ from mockbroker.state.configs.alterations import (
     ConfigAlterations,
     ConfigOperation,
     check_broker_id,
+    check_changes,
 )
 from mockbroker.state.configs.effective import (
     ConfigSource,
@@ -41,6 +43,7 @@ from mockbroker.state.image import (
     GROUP_RESOURCE,
     TOPIC_RESOURCE,
 )
+from mockbroker.state.security.operations import Operation
 from mockbroker.state.topics.topic import check_topic_name
 from protocol.apis.configs import (
     AlterConfigsRequest,
@@ -76,11 +79,25 @@ def describe_configs(call: Call, request: DescribeConfigsRequest) -> DescribeCon
             resource_type=resource.resource_type, resource_name=resource.resource_name, error_message=""
         )
         with reported(entry):
+            check_access(call, Operation.DESCRIBE_CONFIGS, resource.resource_type, resource.resource_name)
             described = described_configs(call, resource.resource_type, resource.resource_name)
             wanted = frozenset(resource.configuration_keys or ())
             entry.configs = [config(call, one, request) for one in described if not wanted or one.name in wanted]
         response.results.append(entry)
     return response
+
+
+def check_access(call: Call, operation: Operation, resource_type: int, name: str) -> None:
+    """Raises ApiError unless the client may do an operation on a topic or a group, for all else on the cluster."""
+    if resource_type == TOPIC_RESOURCE:
+        may, code = call.access.may_topic(operation, name), ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    elif resource_type == GROUP_RESOURCE:
+        may, code = call.access.may_group(operation, name), ErrorCode.GROUP_AUTHORIZATION_FAILED
+    else:
+        may, code = call.access.may_cluster(operation), ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+    if not may:
+        alters_broker = operation == Operation.ALTER_CONFIGS and resource_type in (BROKER_RESOURCE, LOGGERS)
+        raise ApiError(code, None if alters_broker else code.meaning)
 
 
 def described_configs(call: Call, resource_type: int, name: str) -> Iterable[DescribedConfig]:
@@ -153,7 +170,11 @@ def alter_configs(call: Call, request: Any) -> Any:
         with reported(entry):
             if times[key] > 1:
                 raise ApiError(ErrorCode.INVALID_REQUEST, "expected each resource once")
-            plan = alterations.checked(key, changes_of(resource), whole=is_whole)
+            changes = changes_of(resource)
+            check_changes(changes)
+            if key[0] in SERVED:
+                check_access(call, Operation.ALTER_CONFIGS, *key)
+            plan = alterations.checked(key, changes, whole=is_whole)
             if plan is not None:
                 forwarded.append((entry, plan))
     for entry, plan in forwarded:

@@ -9,6 +9,7 @@ Source: KIP-848, KIP-932, KIP-1071; KafkaApis and GroupCoordinatorService, Apach
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
+from functools import partial
 from typing import Any, TypeVar, cast
 
 from mockbroker.api import Needs
@@ -20,6 +21,7 @@ from mockbroker.handlers.find_coordinator import check_coordinator, check_group
 from mockbroker.handlers.groups import ALL_GROUP_OPERATIONS
 from mockbroker.state.errors import ApiError
 from mockbroker.state.features import feature_level
+from mockbroker.state.security.operations import Operation
 from protocol.error_codes import ErrorCode
 
 OF_DESCRIBE = Needs(
@@ -36,12 +38,20 @@ def check_protocol(call: Call, feature: str, protocol: str) -> None:
         raise ApiError(ErrorCode.UNSUPPORTED_VERSION)
 
 
+def check_may_see(call: Call, names: Iterable[str] | None) -> None:
+    """Raises ApiError: TOPIC_AUTHORIZATION_FAILED, unless the client may describe these topics."""
+    may_see = partial(call.access.may_topic, Operation.DESCRIBE)
+    if not all(map(may_see, names or ())):
+        raise ApiError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+
+
 def answered_heartbeat(
     call: Call, request: Any, response: type[Response], check: Callable[[], None], take: Callable[[], Response]
 ) -> Response:
     """The response that ``take`` makes of a heartbeat that ``check`` accepts, or an error with its message."""
     make: Any = response
     try:
+        check_may_see(call, getattr(request, "subscribed_topic_names", None))
         check()
         check_coordinator(call, request.group_id)
         return take()

@@ -4,7 +4,7 @@ They write cluster.topics. Any broker answers, since brokers forward to the cont
 only the controller answers, once its own metadata have the change.
 Errors, per topic: INVALID_TOPIC_EXCEPTION, TOPIC_ALREADY_EXISTS, INVALID_PARTITIONS, INVALID_REPLICATION_FACTOR,
 INVALID_REPLICA_ASSIGNMENT, INVALID_CONFIG, INVALID_REQUEST, UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID,
-NOT_CONTROLLER, REQUEST_TIMED_OUT.
+NOT_CONTROLLER, REQUEST_TIMED_OUT, TOPIC_AUTHORIZATION_FAILED.
 Source: KIP-4, KIP-195, KIP-464, KIP-516, KIP-525; ReplicationControlManager, Apache Kafka.
 """
 
@@ -19,6 +19,7 @@ from mockbroker.handlers.controlled import check_controller, check_deadline, whe
 from mockbroker.handlers.error_responses import reported
 from mockbroker.state.errors import ApiError
 from mockbroker.state.metadata import MetadataView
+from mockbroker.state.security.operations import Operation
 from mockbroker.state.topics.placing import MISSING_RACKS
 from protocol import ZERO_UUID
 from protocol.apis.topics import (
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
 NO_NUMBER = -1
 UNKNOWN = int(ErrorCode.UNKNOWN_SERVER_ERROR)
+UNAUTHORIZED = ErrorCode.TOPIC_AUTHORIZATION_FAILED
 DETAILS_VERSION = 5
 METADATA_LOG = "__cluster_metadata"
 MAX_PARTITIONS_OF_REQUEST = 10_000
@@ -52,7 +54,8 @@ PARTITIONS_PLACEMENT_ERROR_VERSION = 3
 def create_topics(call: Call, request: CreateTopicsRequest) -> CreateTopicsResponse | Wait:
     """Create each topic; a repeated name is an error."""
     times = Counter(topic.name for topic in request.topics)
-    new = [topic for topic in request.topics if times[topic.name] == 1 and topic.name != METADATA_LOG]
+    single = [topic for topic in request.topics if times[topic.name] == 1 and topic.name != METADATA_LOG]
+    new = [topic for topic in single if may_create(call, topic.name)]
     if new:
         check_deadline(call, request.timeout_ms)
     check_total(sum(partitions_wanted(call, topic) for topic in new))
@@ -87,12 +90,18 @@ def check_total(total: int) -> None:
         )
 
 
+def may_create(call: Call, name: str) -> bool:
+    return call.access.may_cluster(Operation.CREATE) or call.access.may_topic(Operation.CREATE, name)
+
+
 def check_name(call: Call, name: str, times: int) -> None:
     """Check a new topic's name, before any topic of the request is created. Raises ApiError."""
     if times > 1:
         raise ApiError(ErrorCode.INVALID_REQUEST, f"expected each topic once, got {name} {times} times")
     if name == METADATA_LOG:
         raise ApiError(ErrorCode.INVALID_REQUEST, f"{name} is the controller's own")
+    if not may_create(call, name):
+        raise ApiError(UNAUTHORIZED, "Authorization failed.")
     check_controller(call)
     call.cluster.replication_control.check_new_name(name)
 
@@ -114,8 +123,11 @@ def create(
         all_have_racks=True,
         is_name_checked=True,
     )
-    entry.topic_id, entry.num_partitions = topic.id, len(topic.partitions)
-    entry.replication_factor = topic.replication_factor or 1
+    entry.topic_id = topic.id
+    if call.version >= DETAILS_VERSION and not call.access.may_topic(Operation.DESCRIBE_CONFIGS, topic.name):
+        entry.topic_config_error_code = UNAUTHORIZED
+        return
+    entry.num_partitions, entry.replication_factor = len(topic.partitions), topic.replication_factor or 1
     if call.version >= DETAILS_VERSION:
         from mockbroker.state.configs.effective import effective_topic_configs
 
@@ -163,8 +175,7 @@ def delete_topics(call: Call, request: DeleteTopicsRequest) -> DeleteTopicsRespo
         if name is None and topic_id in named and count == 1:
             continue  # the entry with the name answers
         with reported(entry):
-            topic = topic_to_delete(call, name, topic_id, count)
-            entry.name, entry.topic_id = topic.name, topic.id
+            topic = topic_to_delete(call, entry, count)
             if name is not None and (None, topic.id) in times:
                 raise ApiError(ErrorCode.INVALID_REQUEST, f"expected {name} once, got it by its id too")
             call.cluster.replication_control.delete(topic)
@@ -179,18 +190,31 @@ def names_one(name: str | None, topic_id: bytes) -> bool:
     return (name is None) is (topic_id != ZERO_UUID)
 
 
-def topic_to_delete(call: Call, name: str | None, topic_id: bytes, times: int) -> Topic:
-    """The topic that an entry of the request names.
+def topic_to_delete(call: Call, entry: DeleteTopicsResponse.Topic, times: int) -> Topic:
+    """The topic whose name or id is in an entry of the answer, which gets both.
 
-    Raises ApiError: INVALID_REQUEST, UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID, and those of ``check_controller``.
+    Without Describe on the topic the error hides whether it exists.
+
+    Raises ApiError: INVALID_REQUEST, UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID, TOPIC_AUTHORIZATION_FAILED, and
+        those of ``check_controller``.
     """
+    name, topic_id, access = entry.name, entry.topic_id, call.access
     check_controller(call)
     if not names_one(name, topic_id):
         given = "neither" if name is None else f"both for {name}"
         raise ApiError(ErrorCode.INVALID_REQUEST, f"expected a topic's name or its id, got {given}")
     if times > 1:
         raise ApiError(ErrorCode.INVALID_REQUEST, f"expected each topic once, got {name or 'an id'} {times} times")
-    return call.cluster.find_topic(None, topic_id) if name is None else call.cluster.find_topic(name or "''")
+    may_all = access.may_cluster(Operation.DELETE)
+    if name is not None and not (may_all or access.may_topic(Operation.DESCRIBE, name)):
+        raise ApiError(UNAUTHORIZED, UNAUTHORIZED.meaning)
+    topic = call.cluster.find_topic(None, topic_id) if name is None else call.cluster.find_topic(name or "''")
+    if not (may_all or access.may_topic(Operation.DELETE, topic.name)):
+        if access.may_topic(Operation.DESCRIBE, topic.name):
+            entry.name = topic.name
+        raise ApiError(UNAUTHORIZED, UNAUTHORIZED.meaning)
+    entry.name, entry.topic_id = topic.name, topic.id
+    return topic
 
 
 @handles(CreatePartitionsRequest, access=Needs(topic="Alter"), errors=Errors(injected="request"))
@@ -203,9 +227,11 @@ def create_partitions(call: Call, request: CreatePartitionsRequest) -> CreatePar
         raise ApiError(UNKNOWN, MISSING_RACKS)
     topics = call.cluster.topics
     times = Counter(wanted.name for wanted in request.topics)
-    if 1 in times.values():
+    may = {name: call.access.may_topic(Operation.ALTER, name) for name in times}
+    single = [wanted for wanted in request.topics if times[wanted.name] == 1 and may[wanted.name]]
+    if single:
         check_deadline(call, request.timeout_ms)
-    growing = [wanted for wanted in request.topics if times[wanted.name] == 1 and wanted.name in topics]
+    growing = [wanted for wanted in single if wanted.name in topics]
     check_total(sum(max(0, wanted.count - len(topics[wanted.name].partitions)) for wanted in growing))
     response = CreatePartitionsResponse()
     for wanted in request.topics:
@@ -216,6 +242,8 @@ def create_partitions(call: Call, request: CreatePartitionsRequest) -> CreatePar
         with reported(entry):
             if times.pop(wanted.name) > 1:
                 raise ApiError(ErrorCode.INVALID_REQUEST, f"expected each topic once, got {wanted.name} again")
+            if not may[wanted.name]:
+                raise ApiError(UNAUTHORIZED)
             check_controller(call)
             if wanted.name not in topics:
                 raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)

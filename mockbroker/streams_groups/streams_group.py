@@ -19,7 +19,13 @@ from kafka_rack.java import hash_order, string_hash
 from mockbroker.api import Errors, Needs, handles
 from mockbroker.call import Call
 from mockbroker.handlers.find_coordinator import sender_of
-from mockbroker.handlers.modern_groups import OF_DESCRIBE, answered_heartbeat, check_protocol, described_groups
+from mockbroker.handlers.modern_groups import (
+    OF_DESCRIBE,
+    answered_heartbeat,
+    check_may_see,
+    check_protocol,
+    described_groups,
+)
 from mockbroker.handlers.topics import check_total
 from mockbroker.state.errors import ApiError
 from mockbroker.state.security.operations import Operation
@@ -94,6 +100,7 @@ def streams_group_heartbeat(call: Call, request: StreamsGroupHeartbeatRequest) -
     def check() -> None:
         if request.topology is not None:
             check_topics(request.topology)
+            check_may_see(call, all_topics(request.topology))
         check_heartbeat(request)
 
     def take() -> StreamsGroupHeartbeatResponse:

@@ -63,12 +63,13 @@ class ConfigAlterations:
     def checked(self, resource: Resource, changes: Sequence[Change], *, whole: bool) -> Callable[[], Planned] | None:
         """Check changes of a resource, or a full replacement of its configs, as the receiving broker does.
 
+        ``check_changes`` has accepted them.
+
         Returns: the controller's checks of the change, None if the broker has done everything.
 
         Raises ApiError: INVALID_REQUEST, INVALID_CONFIG.
         """
         type_number, name = resource
-        check_changes(changes)
         if type_number == LOGGERS and not whole:
             self._alter_loggers(name, changes)
             return None
