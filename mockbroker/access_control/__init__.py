@@ -14,6 +14,6 @@ PART = OptionalPart(
     records={"protocol.embedded.metadata_acls": "mockbroker.access_control.acls"},
     sasl_mechanisms={"OAUTHBEARER": "mockbroker.access_control.token_settings:maker_of"},
     access_of="mockbroker.access_control.authorizer:access_of",
-    access_check="mockbroker.access_control.access_rules:check_access",
+    access_check="mockbroker.access_control.access:check_access",
     read_oauthbearer="mockbroker.access_control.oauthbearer:token_in",
 )

@@ -1,23 +1,27 @@
-"""The authorization of calls: what every API needs, and the refusal of a whole call or of a part of it.
+"""The authorization stage of a call's path: refuses unauthorized requests as Kafka does, and hides what clients must
+not see.
 
-Most APIs need only the operations beside their handlers; ``access_rules.py`` has the others.
-``core/faults/errors.py`` places the errors in the answer, as it does for faults.
-Source: KafkaApis, ControllerApis and AuthHelper, Apache Kafka 4.4.
+It runs only if brokers have an authorizer. ``authorizer.py`` decides on each operation. The operations that most APIs
+need are beside their handlers; ``core/faults/errors.py`` places the errors in the answer, as it does for faults. Odd
+APIs have a function here, or authorize in their handlers.
+Source: KIP-11, KIP-140, KIP-430; KafkaApis, ControllerApis, AuthHelper, AclApis and ConfigHelper, Apache Kafka 4.4.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
-from mockbroker.access_control.authorizer import PrincipalAccess
+from mockbroker.access_control.authorizer import PrincipalAccess, access_of
 from mockbroker.api import OPERATIONS, served_api
 from mockbroker.call import Call, Verdict, Wait
-from mockbroker.core.faults.errors import PARTLY, hand_over, inject_error, with_field
+from mockbroker.core.faults.errors import PARTLY, inject_error
 from mockbroker.core.faults.matching import Hit
-from mockbroker.handlers.error_responses import entries_for, error_response
+from mockbroker.handlers.error_responses import error_response
+from mockbroker.handlers.metadata import NOT_REQUESTED
 from mockbroker.state.errors import ApiError
-from mockbroker.state.security.operations import Operation
+from mockbroker.state.security.operations import CLUSTER_NAME, Operation, ResourceType
 from mockbroker.subjects import names_in, subjects_of
 from protocol.error_codes import ErrorCode
 
@@ -27,6 +31,55 @@ GROUP_FAILED = ErrorCode.GROUP_AUTHORIZATION_FAILED
 ID_FAILED = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
 
 Refusal = Verdict | Wait | None
+Rule = Callable[[Call, PrincipalAccess], Refusal]
+
+VERIFYING_VERSION = 4  # of AddPartitionsToTxn
+PROTOCOL_VERSION = 5  # of SyncGroup
+V2_MAGIC, MAGIC_AT, ATTRIBUTES_AT, TRANSACTIONAL_BIT = 2, 16, 22, 0x10
+DESCRIBE_TOPIC_PARTITIONS = 75
+
+
+def by_handler(_call: Call, _access: PrincipalAccess) -> None:
+    """The handler authorizes each topic, group or other resource."""
+
+
+def check_access(call: Call) -> Refusal:
+    """Refuse the unauthorized part of a call, or all of it."""
+    access = access_of(call.cluster, call.session.principal, call.session.address)
+    if access is None or access.is_super:
+        return None
+    verdict = RULES.get(call.api_key, check_needs)(call, access)
+    if verdict is None and requests_operations(call):
+        call.amend(partial(show_operations, access))
+    return verdict
+
+
+def requests_operations(call: Call) -> bool:
+    """True if the answer has authorized operations, as that of DescribeTopicPartitions always has."""
+    names = ("topic_authorized_operations", "cluster_authorized_operations", "authorized_operations")
+    return call.api_key == DESCRIBE_TOPIC_PARTITIONS or any(
+        getattr(call.request, f"include_{name}", False) for name in names
+    )
+
+
+def show_operations(access: PrincipalAccess, response: Any) -> None:
+    """Replace the operations of the answer, which are all that exist, by those that the client may do."""
+    existing = getattr(response, "cluster_authorized_operations", NOT_REQUESTED)
+    if existing != NOT_REQUESTED:
+        may_see = access.may_cluster(Operation.DESCRIBE)
+        permitted = access.permitted(existing, ResourceType.CLUSTER, CLUSTER_NAME) if may_see else 0
+        response.cluster_authorized_operations = permitted
+    for topic in getattr(response, "topics", ()):
+        existing = topic.topic_authorized_operations
+        if existing != NOT_REQUESTED and topic.error_code != TOPIC_FAILED:
+            topic.topic_authorized_operations = access.permitted(existing, ResourceType.TOPIC, topic.name or "")
+    for group in getattr(response, "groups", ()):
+        if group.authorized_operations != NOT_REQUESTED:
+            existing = group.authorized_operations
+            group.authorized_operations = access.permitted(existing, ResourceType.GROUP, group.group_id)
+
+
+# what most APIs need
 
 
 def check_needs(call: Call, access: PrincipalAccess) -> Refusal:
@@ -95,50 +148,80 @@ def refuse_part(call: Call, code: ErrorCode, hit: Hit) -> Refusal:
     return None if verdict is PARTLY else verdict
 
 
-def unless(allowed: bool, code: ErrorCode, message: str | None = None) -> ApiError | None:
-    """The error of an operation that is not allowed."""
-    return None if allowed else ApiError(code, message)
+# the odd APIs
 
 
-def split(
-    call: Call,
-    field: str,
-    error_of: Callable[[Any], ApiError | None],
-    *,
-    complete: Callable[[Any, Any], None] = lambda _element, _entry: None,
-    after_checks: bool = False,
-) -> Refusal:
-    """Answer the elements of a request's list that have an error, and pass the others to the handler.
+def produce(call: Call, access: PrincipalAccess) -> Refusal:
+    """Records of a transaction need Write on the transactional id too."""
+    name = call.request.transactional_id
+    batches = (partition.records for topic in call.request.topic_data for partition in topic.partition_data)
+    if any(map(is_transactional, batches)) and (name is None or not access.may_transactional_id(Operation.WRITE, name)):
+        return refuse_all(call, ID_FAILED)
+    return check_topics(call, access, Operation.WRITE)
 
-    Args:
-        field: the list.
-        error_of: the error of an element.
-        complete: called with an element that has an error, and its entry of the answer.
-        after_checks: the handler sees the request even if nothing is left of it; an error of the whole answer, such as
-            that of the group, replaces those of elements.
-    """
-    api, request = served_api(call.api_key), call.request
-    answered = api.parts(call.version)[0].answered
-    rest: list[Any] = []
-    entries: list[Any] = []
-    for element in getattr(request, field):
-        error = error_of(element)
-        if error is None:
-            rest.append(element)
-            continue
-        own = with_field(request, field, [element])
-        (entry,) = entries_for(api, own, call.version, error.code, error.message)
-        complete(element, entry)
-        entries.append(entry)
-    if not entries:
-        return None
-    if not rest and not after_checks:
-        return Verdict(api.response(**{answered: entries}))
 
-    def add(response: Any) -> None:
-        if not (after_checks and response.error_code):
-            getattr(response, answered).extend(entries)
+def is_transactional(records: bytes | None) -> bool:
+    """True if the first batch belongs to a transaction."""
+    if records is None or len(records) <= ATTRIBUTES_AT or records[MAGIC_AT] != V2_MAGIC:
+        return False
+    return bool(records[ATTRIBUTES_AT] & TRANSACTIONAL_BIT)
 
-    hand_over(call, field, rest)
-    call.amend(add)
-    return None
+
+def fetch(call: Call, access: PrincipalAccess) -> Refusal:
+    """A follower needs ClusterAction instead of Read."""
+    if max(call.request.replica_id, call.request.replica_state.replica_id) < 0:  # the version lacks one of them
+        return check_topics(call, access, Operation.READ)
+    return None if access.may_cluster(Operation.CLUSTER_ACTION) else refuse_part(call, TOPIC_FAILED, Hit())
+
+
+def init_producer_id(call: Call, access: PrincipalAccess) -> Refusal:
+    """An idempotent producer needs IdempotentWrite, or Write on any topic; two-phase commits need one more."""
+    name = call.request.transactional_id
+    if name is None:
+        may = access.may_cluster(Operation.IDEMPOTENT_WRITE) or access.may_any(Operation.WRITE, ResourceType.TOPIC)
+        return None if may else refuse_all(call, CLUSTER_FAILED)
+    verdict = check_transactional_id(call, access, name)
+    if verdict is None and getattr(call.request, "enable2_pc", False):
+        verdict = check_transactional_id(call, access, name, Operation.TWO_PHASE_COMMIT)
+    return verdict
+
+
+def add_partitions(call: Call, access: PrincipalAccess) -> Refusal:
+    """Since v4 for brokers; before, the handler authorizes the topics."""
+    if call.version >= VERIFYING_VERSION:
+        return check_cluster(call, access, Operation.CLUSTER_ACTION)
+    return check_transactional_id(call, access, call.request.v3_and_below_transactional_id)
+
+
+def sync_group(call: Call, access: PrincipalAccess) -> Refusal:
+    """Kafka checks first that the request names a protocol."""
+    lacks_protocol = None in (call.request.protocol_type, call.request.protocol_name)
+    return None if lacks_protocol and call.version >= PROTOCOL_VERSION else check_needs(call, access)
+
+
+def group_alone(call: Call, access: PrincipalAccess) -> Refusal:
+    """The handler authorizes the topics."""
+    return check_groups(call, access, OPERATIONS[served_api(call.api_key).access.group])
+
+
+def share_state(call: Call, access: PrincipalAccess) -> Refusal:
+    """The requests of brokers to share coordinators: the error of each partition has a message."""
+    verdict = check_needs(call, access)
+    if isinstance(verdict, Verdict):
+        for topic in verdict.response.results:
+            for one in topic.partitions:
+                one.error_message = CLUSTER_FAILED.meaning
+    return verdict
+
+
+RULES: dict[int, Rule] = {
+    0: produce,
+    1: fetch,
+    14: sync_group,
+    22: init_producer_id,
+    24: add_partitions,
+    **dict.fromkeys((2, 3, 10, 19, 20, 32, 33, 37, 44, 65, DESCRIBE_TOPIC_PARTITIONS, 90), by_handler),
+    **dict.fromkeys((47, 88, 91, 92), group_alone),
+    **dict.fromkeys((83, 84, 85, 86, 87), share_state),
+}
+"""By API key; the other APIs need only the operations in their handler's module."""

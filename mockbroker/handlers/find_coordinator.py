@@ -3,7 +3,8 @@
 Reads cluster.brokers and, through ``internal_topics.coordinator``, creates the topic of the key's type if it is
 missing. The address is that of the client's listener. While Kafka creates the topic it answers
 COORDINATOR_NOT_AVAILABLE; here the topic exists at once.
-Errors, per key: COORDINATOR_NOT_AVAILABLE, INVALID_REQUEST for unknown key types and malformed keys.
+Errors, per key: COORDINATOR_NOT_AVAILABLE, GROUP_AUTHORIZATION_FAILED, TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+INVALID_REQUEST for unknown key types and malformed keys; of a whole request CLUSTER_AUTHORIZATION_FAILED.
 Source: KIP-98, KIP-699; KafkaApis.handleFindCoordinatorRequest, Apache Kafka 4.0.
 """
 
@@ -25,7 +26,8 @@ from protocol.error_codes import ErrorCode
 
 BATCH_VERSION = 4
 NO_NODE = -1
-GROUP_KEY_TYPE = 0
+GROUP_KEY_TYPE, TRANSACTION_KEY_TYPE, SHARE_KEY_TYPE = 0, 1, 2
+SHARE_VERSION = 6
 TOPIC_OF_KEY_TYPE = {topic.key_type: name for name, topic in COORDINATOR_TOPICS.items()}
 
 
@@ -46,15 +48,27 @@ def groups_named(_call: Call, request: FindCoordinatorRequest) -> Subjects:
 )
 def find_coordinator(call: Call, request: FindCoordinatorRequest) -> FindCoordinatorResponse:
     """The coordinator of one key, since v4 of several."""
+    finds_share_state = request.key_type == SHARE_KEY_TYPE and call.version >= SHARE_VERSION
+    if finds_share_state and not call.access.may_cluster(Operation.CLUSTER_ACTION):
+        raise ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
     if call.version >= BATCH_VERSION:
         entries = [FindCoordinatorResponse.Coordinator(key=key) for key in request.coordinator_keys]
         for entry in entries:
             find(call, entry, request.key_type, entry.key)
         return FindCoordinatorResponse(coordinators=entries)
+    check_access(call, request.key_type, request.key)
     response = FindCoordinatorResponse()
     find(call, response, request.key_type, request.key)
     response.error_message = response.error_message or "NONE"  # as Kafka words success here
     return response
+
+
+def check_access(call: Call, key_type: int, key: str) -> None:
+    """Raises ApiError unless the client may describe the group or the transactional id."""
+    if key_type == GROUP_KEY_TYPE and not call.access.may_group(Operation.DESCRIBE, key):
+        raise ApiError(ErrorCode.GROUP_AUTHORIZATION_FAILED)
+    if key_type == TRANSACTION_KEY_TYPE and not call.access.may_transactional_id(Operation.DESCRIBE, key):
+        raise ApiError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
 
 
 def find(
@@ -63,6 +77,7 @@ def find(
     """Set the address of a key's coordinator, or an error."""
     found.node_id, found.host, found.port = NO_NODE, "", -1
     with reported(found):
+        check_access(call, key_type, key)
         name = TOPIC_OF_KEY_TYPE.get(key_type)
         if name is None:
             known = ", ".join(map(str, sorted(TOPIC_OF_KEY_TYPE)))

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from copy import copy
+from functools import partial
 from itertools import groupby
 from typing import Any, TypeVar, cast
 
@@ -24,6 +25,7 @@ from mockbroker.handlers.leadership import find_partition, is_known
 from mockbroker.state.coordinator_shard import NEVER
 from mockbroker.state.errors import ApiError
 from mockbroker.state.image import TopicPartition
+from mockbroker.state.security.operations import Operation
 from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC
 from protocol.apis.group_offsets import (
     OffsetCommitRequest,
@@ -106,13 +108,15 @@ def add_offsets(call: Call, answer: Any, group: Any, require_stable: bool) -> No
 
 
 def topics_of_fetch(call: Call, group: Any) -> Sequence[Any]:
-    """The requested topics; if the request has null, all topics for which the group has offsets."""
+    """The requested topics; if the request has null, all with offsets of the group that the client may describe."""
     if group.topics is not None:
         requested: Sequence[Any] = group.topics
         return requested
-    every = call.cluster.groups.offsets(group.group_id).partitions()
+    every, access = call.cluster.groups.offsets(group.group_id).partitions(), call.access
     topics = []
     for name, partitions in groupby(every, key=lambda partition: partition[0]):
+        if not access.may_topic(Operation.DESCRIBE, name):
+            continue
         topic = group.Topic(name=name, partition_indexes=[index for _, index in partitions])
         if call.version >= TOPIC_ID_VERSION:
             if name not in call.cluster.topics:
@@ -141,10 +145,13 @@ def offset_delete(call: Call, request: OffsetDeleteRequest) -> OffsetDeleteRespo
     """Delete the offsets of topics to which the group is not subscribed."""
     known: list[TopicPartition] = []
     refused = not all(is_known(call, topic.name) for topic in request.topics)
+    may_read = partial(call.access.may_topic, Operation.READ)
 
     def find(_call: Call, _entry: Any, topic: Any, wanted: Any) -> None:
         nonlocal refused
         try:
+            if not may_read(topic.name):
+                raise ApiError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
             find_partition(call, topic.name, wanted.partition_index)
         except ApiError:
             refused = True

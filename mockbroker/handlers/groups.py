@@ -17,6 +17,7 @@ from mockbroker.groups.classic.states import ClassicGroupState
 from mockbroker.handlers.error_responses import answer_parts
 from mockbroker.handlers.find_coordinator import check_coordinator, coordinates
 from mockbroker.state.errors import ApiError
+from mockbroker.state.security.operations import Operation
 from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC
 from protocol.apis.groups import (
     DeleteGroupsRequest,
@@ -88,6 +89,8 @@ def list_groups(call: Call, request: ListGroupsRequest) -> ListGroupsResponse:
     """The groups that this broker coordinates, by id; since v4 filtered by state, since v5 by type."""
     states = request.states_filter if call.version >= STATES_VERSION else ()
     types = request.types_filter if call.version >= TYPES_VERSION else ()
+    access = call.access
+    sees_all = access.may_cluster(Operation.DESCRIBE)
     return ListGroupsResponse(
         groups=[
             ListGroupsResponse.Group(
@@ -97,7 +100,7 @@ def list_groups(call: Call, request: ListGroupsRequest) -> ListGroupsResponse:
                 group_type=group.kind,
             )
             for group in call.cluster.groups.select(states, types)
-            if coordinates(call, group.id)
+            if coordinates(call, group.id) and (sees_all or access.may_group(Operation.DESCRIBE, group.id))
         ]
     )
 

@@ -1,7 +1,7 @@
 """ListOffsets (key 2): the start and end offsets of a partition's log, and the offset for a timestamp.
 
 Errors, per partition: UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_FOLLOWER, FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH,
-UNSUPPORTED_VERSION, INVALID_REQUEST for a partition that the request names twice.
+UNSUPPORTED_VERSION, TOPIC_AUTHORIZATION_FAILED, INVALID_REQUEST for a partition that the request names twice.
 Source: KIP-79, KIP-98, KIP-734, KIP-405, KIP-1005, KIP-1023; UnifiedLog.fetchOffsetByTimestamp, Apache Kafka.
 """
 
@@ -23,6 +23,7 @@ from mockbroker.handlers.leadership import (
 from mockbroker.state.errors import ApiError
 from mockbroker.state.image import TopicPartition
 from mockbroker.state.logs.log import Log, StoredBatch
+from mockbroker.state.security.operations import Operation
 from protocol.apis.list_offsets import ListOffsetsRequest, ListOffsetsResponse
 from protocol.error_codes import ErrorCode
 
@@ -48,14 +49,22 @@ def list_offsets(call: Call, request: ListOffsetsRequest) -> ListOffsetsResponse
     """An offset for each requested partition; one entry, with an error, for a partition that is named twice."""
     check_isolation_level(request.isolation_level)
     entries: dict[TopicPartition, PartitionResponse] = {}
+    access, denied = call.access, []
     for topic in request.topics:
+        if not access.may_topic(Operation.DESCRIBE, topic.name):
+            code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+            failed = [
+                PartitionResponse(partition_index=one.partition_index, error_code=code) for one in topic.partitions
+            ]
+            denied.append(ListOffsetsResponse.Topic(name=topic.name, partitions=failed))
+            continue
         for wanted in topic.partitions:
             place = topic.name, wanted.partition_index
             if place in entries:
                 entries[place] = PartitionResponse(partition_index=place[1], error_code=ErrorCode.INVALID_REQUEST)
             else:
                 entries[place] = partition_entry(call, topic.name, wanted, request)
-    return ListOffsetsResponse(topics=by_topic(ListOffsetsResponse.Topic, entries))
+    return ListOffsetsResponse(topics=by_topic(ListOffsetsResponse.Topic, entries) + denied)
 
 
 def partition_entry(

@@ -8,7 +8,7 @@ Source: KIP-848, KIP-932, KIP-1071; KafkaApis and GroupCoordinatorService, Apach
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import partial
 from typing import Any, TypeVar, cast
 
@@ -27,6 +27,7 @@ from protocol.error_codes import ErrorCode
 OF_DESCRIBE = Needs(
     group="Describe", topic="Describe", note="without Describe on a topic of the group: TOPIC_AUTHORIZATION_FAILED"
 )
+HIDDEN_TOPICS = "The group has described topic(s) that the client is not authorized to describe."
 Response = TypeVar("Response")
 SomeGroup = TypeVar("SomeGroup", bound=ModernGroup[Any])
 
@@ -70,8 +71,11 @@ def described_groups(
     complete: Callable[[SomeGroup, Any], None] | None = None,
     errors_with_message: Collection[int] = (ErrorCode.GROUP_ID_NOT_FOUND,),
 ) -> list[Any]:
-    """One entry per group with its members by id, in the request's order; ``complete`` sets what only one kind has."""
-    entries = []
+    """One entry per group with its members by id, in the request's order; ``complete`` sets what only one kind has.
+
+    The client must see all of a group's topics.
+    """
+    entries, may_see = [], partial(call.access.may_topic, Operation.DESCRIBE)
     for group_id in request.group_ids:
         try:
             check_group(call, group_id)
@@ -92,8 +96,23 @@ def described_groups(
             entry.authorized_operations = ALL_GROUP_OPERATIONS
         if complete is not None:
             complete(group, entry)
+        if not all(map(may_see, topics_of(entry))):
+            code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+            entry = entry_class(group_id=group_id, error_code=code, error_message=HIDDEN_TOPICS)
         entries.append(entry)
     return entries
+
+
+def topics_of(group: Any) -> Iterator[str]:
+    """The topics of a described group: those of its topology, or of its members' assignments."""
+    if hasattr(group, "topology"):
+        for one in group.topology.subtopologies if group.topology is not None else ():
+            yield from (*one.source_topics, *one.repartition_sink_topics)
+            yield from (topic.name for topic in (*one.state_changelog_topics, *one.repartition_source_topics))
+        return
+    for member in group.members:
+        for assignment in (member.assignment, getattr(member, "target_assignment", None)):
+            yield from (topic.topic_name for topic in (assignment.topic_partitions if assignment is not None else ()))
 
 
 def described_partitions(group: ModernGroup[Any], partitions: Iterable[tuple[bytes, int]], kind: type[Any]) -> Any:

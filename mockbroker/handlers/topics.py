@@ -91,7 +91,8 @@ def check_total(total: int) -> None:
 
 
 def may_create(call: Call, name: str) -> bool:
-    return call.access.may_cluster(Operation.CREATE) or call.access.may_topic(Operation.CREATE, name)
+    access = call.access
+    return access.may_cluster(Operation.CREATE) or access.may_topic(Operation.CREATE, name)
 
 
 def check_name(call: Call, name: str, times: int) -> None:

@@ -35,6 +35,7 @@ from protocol.apis.transaction_admin import (
 from protocol.error_codes import ErrorCode
 
 NO_SEQUENCE = -1
+UNAUTHORIZED = ErrorCode.TOPIC_AUTHORIZATION_FAILED
 
 ProducersOfPartition = DescribeProducersResponse.Topic.Partition
 TransactionEntry = DescribeTransactionsResponse.Transaction
@@ -52,6 +53,8 @@ def describe_partition(
     """One partition's producers; the error has a message for an unknown topic, not for an unknown partition."""
     try:
         check_topic_name(topic.name)
+        if not call.access.may_topic(Operation.READ, topic.name):
+            raise ApiError(UNAUTHORIZED, UNAUTHORIZED.meaning)
         call.cluster.find_topic(topic.name)
     except ApiError as error:
         entry.error_code, entry.error_message = error.code, error.message
@@ -85,6 +88,9 @@ def describe_transactions(call: Call, request: DescribeTransactionsRequest) -> D
 
 
 def describe_transaction(call: Call, entry: TransactionEntry, transactional_id: str) -> None:
+    access = call.access
+    if not access.may_transactional_id(Operation.DESCRIBE, transactional_id):
+        raise ApiError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
     if not transactional_id:
         raise ApiError(ErrorCode.INVALID_REQUEST)
     check_coordinator(call, transactional_id, TRANSACTIONS_TOPIC)
@@ -96,6 +102,7 @@ def describe_transaction(call: Call, entry: TransactionEntry, transactional_id: 
     entry.topics = [
         TransactionEntry.Topic(topic=topic.topic, partitions=list(topic.partition_ids))
         for topic in value.transaction_partitions or ()
+        if access.may_topic(Operation.DESCRIBE, topic.topic)
     ]
 
 

@@ -29,6 +29,7 @@ from mockbroker.state.errors import ApiError
 from mockbroker.state.image import TopicPartition
 from mockbroker.state.logs.appending import append_marker
 from mockbroker.state.logs.producers import Marker
+from mockbroker.state.security.operations import Operation
 from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from mockbroker.state.topics.topic import INTERNAL_TOPICS, Partition
 from mockbroker.state.transactions.coordinator import BUMP, NO_BUMP
@@ -146,7 +147,7 @@ def producer_of(request: AddPartitionsToTxnRequest.Transaction | AddOffsetsToTxn
 def error_of(call: Call, one: TopicPartition) -> ErrorCode:
     """The error of a partition that cannot be in a transaction, NONE if it can."""
     name, index = one
-    if name in INTERNAL_TOPICS and call.version < BROKERS_VERSION:
+    if call.version < BROKERS_VERSION and (name in INTERNAL_TOPICS or not call.access.may_topic(Operation.WRITE, name)):
         return ErrorCode.TOPIC_AUTHORIZATION_FAILED
     if name == OFFSETS_TOPIC:
         known = 0 <= index < len(call.cluster.internal_topics.topic(name).partitions)

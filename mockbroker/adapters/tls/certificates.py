@@ -50,16 +50,16 @@ class CertificateAuthority:
         """A key for brokers that clients know by these names and addresses."""
         found = list(dict.fromkeys(hosts))
         names = x509.SubjectAlternativeName([alternative_name(host) for host in found])
-        return self._issue(found[0], ExtendedKeyUsageOID.SERVER_AUTH, names)
+        return self.issue(common_name(found[0]), ExtendedKeyUsageOID.SERVER_AUTH, names)
 
     def client(self, name: str) -> Identity:
         """A key for a client; its principal is ``User:CN=name``."""
-        return self._issue(name, ExtendedKeyUsageOID.CLIENT_AUTH)
+        return self.issue(common_name(name), ExtendedKeyUsageOID.CLIENT_AUTH)
 
-    def _issue(self, name: str, usage: x509.ObjectIdentifier, *names: x509.ExtensionType) -> Identity:
-        """A key with a certificate for a name."""
+    def issue(self, subject: x509.Name, usage: x509.ObjectIdentifier, *names: x509.ExtensionType) -> Identity:
+        """A key with a certificate for a subject."""
         return signed(
-            x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name[:MAX_COMMON_NAME])]),
+            subject,
             ec.generate_private_key(ec.SECP256R1()),
             self._certificate.subject,
             self._key,
@@ -113,6 +113,10 @@ def signed(
     for one in (x509.SubjectKeyIdentifier.from_public_key(key.public_key()), *extensions):
         builder = builder.add_extension(one, critical=isinstance(one, x509.BasicConstraints | x509.KeyUsage))
     return identity_of(key, [builder.sign(issuer_key, SHA256())])
+
+
+def common_name(text: str) -> x509.Name:
+    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, text[:MAX_COMMON_NAME])])
 
 
 def alternative_name(host: str) -> x509.GeneralName:

@@ -19,6 +19,7 @@ from mockbroker.share_groups.groups.group import ShareGroup
 from mockbroker.share_groups.handlers.share_acknowledgements import check_enabled
 from mockbroker.share_groups.share_states import NO_OFFSET, NOT_HOSTED, SharePartitionKey, share_coordinator, share_of
 from mockbroker.state.errors import ApiError
+from mockbroker.state.security.operations import Operation
 from protocol.apis.share_offsets import (
     AlterShareGroupOffsetsRequest,
     AlterShareGroupOffsetsResponse,
@@ -30,6 +31,7 @@ from protocol.apis.share_offsets import (
 from protocol.error_codes import ErrorCode
 
 UNKNOWN_COUNT = -1
+UNAUTHORIZED = ErrorCode.TOPIC_AUTHORIZATION_FAILED
 
 DescribedGroup = DescribeShareGroupOffsetsResponse.Group
 DescribedTopic = DescribedGroup.Topic
@@ -48,7 +50,10 @@ def describe_offsets(call: Call, request: DescribeShareGroupOffsetsRequest) -> D
 
 
 def described(call: Call, requested: DescribeShareGroupOffsetsRequest.Group) -> DescribedGroup:
-    entry = DescribedGroup(group_id=requested.group_id)
+    entry, access = DescribedGroup(group_id=requested.group_id), call.access
+    if not access.may_group(Operation.DESCRIBE, requested.group_id):
+        entry.error_code = ErrorCode.GROUP_AUTHORIZATION_FAILED
+        return entry
     try:
         check_enabled(call)
         if requested.topics is None:
@@ -64,15 +69,23 @@ def described(call: Call, requested: DescribeShareGroupOffsetsRequest.Group) -> 
             (topic.name, sorted(numbers))
             for topic_id, numbers in sorted(initialized.items())
             if (topic := call.cluster.topic_by_id.get(topic_id)) is not None
+            and access.may_topic(Operation.DESCRIBE, topic.name)
         ]
-    else:  # first those that exist
+    else:  # first those that exist, last those that the client may not see
         named = sorted(requested.topics, key=lambda one: one.topic_name not in topics)
         known = [(one.topic_name, one.partitions) for one in named]
+        known.sort(key=lambda one: not access.may_topic(Operation.DESCRIBE, one[0]))
     entry.topics = [described_topic(call, requested.group_id, *one) for one in known]
     return entry
 
 
 def described_topic(call: Call, group_id: str, name: str, partitions: Iterable[int]) -> DescribedTopic:
+    if not call.access.may_topic(Operation.DESCRIBE, name):
+        entries = [
+            DescribedTopic.Partition(partition_index=one, error_code=UNAUTHORIZED, error_message=UNAUTHORIZED.meaning)
+            for one in partitions
+        ]
+        return DescribedTopic(topic_name=name, partitions=entries)
     topic = call.cluster.topics.get(name)
     described = DescribedTopic(topic_name=name) if topic is None else DescribedTopic(topic_name=name, topic_id=topic.id)
     for index in partitions:
@@ -100,15 +113,19 @@ def alter_offsets(call: Call, request: AlterShareGroupOffsetsRequest) -> AlterSh
     unknown: list[AlteredTopic] = []
     altered: dict[bytes, AlteredTopic] = {}
     offsets: dict[tuple[bytes, int], int] = {}
+    access = call.access
     for requested in request.topics:
-        topic = call.cluster.topics.get(requested.topic_name)
+        may = access.may_topic(Operation.READ, requested.topic_name)
+        topic = call.cluster.topics.get(requested.topic_name) if may else None
         if topic is not None and topic.id in altered:
             continue  # the first entry of a repeated topic counts
         entry = AlteredTopic(topic_name=requested.topic_name)
         for one in requested.partitions:
             result = AlteredTopic.Partition(partition_index=one.partition_index)
             entry.partitions.append(result)
-            if topic is None or one.partition_index >= len(topic.partitions):
+            if not may:
+                result.error_code, result.error_message = UNAUTHORIZED, UNAUTHORIZED.meaning
+            elif topic is None or one.partition_index >= len(topic.partitions):
                 result.error_code, result.error_message = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, NOT_HOSTED
             else:
                 offsets[topic.id, one.partition_index] = one.start_offset
@@ -134,13 +151,17 @@ def delete_offsets(call: Call, request: DeleteShareGroupOffsetsRequest) -> Delet
     check_group(call, request.group_id)
     group = call.cluster.groups.get_as(ShareGroup, request.group_id)
     group.delete()  # raises if the group has members
-    if group.initialized is None:
-        return DeleteShareGroupOffsetsResponse()
-    initialized = grouped(group.initialized)
+    initialized, access = grouped(group.initialized or ()), call.access
     failed: list[DeletedTopic] = []
     deleted: dict[bytes, DeletedTopic] = {}
     for requested in request.topics:
         entry, topic = DeletedTopic(topic_name=requested.topic_name), call.cluster.topics.get(requested.topic_name)
+        if not access.may_topic(Operation.READ, requested.topic_name):
+            entry.error_code, entry.error_message = UNAUTHORIZED, UNAUTHORIZED.meaning
+            failed.append(entry)
+            continue
+        if group.initialized is None:
+            continue
         if topic is not None and topic.id in initialized:
             entry.topic_id, deleted[topic.id] = topic.id, entry
             continue
@@ -149,5 +170,5 @@ def delete_offsets(call: Call, request: DeleteShareGroupOffsetsRequest) -> Delet
         failed.append(entry)
     if deleted:
         share_of(call.cluster).forget_group(group.id, deleted)
-    group.forget_topics(deleted)
+        group.forget_topics(deleted)
     return DeleteShareGroupOffsetsResponse(responses=[*deleted.values(), *failed])
