@@ -1,5 +1,4 @@
-"""The authorization stage of a call's path: refuses unauthorized requests as Kafka does, and hides what clients must
-not see.
+"""The authorization stage of a call's path: refuses unauthorized requests as Kafka does.
 
 It runs only if brokers have an authorizer. ``authorizer.py`` decides on each operation. The operations that most APIs
 need are beside their handlers; ``core/faults/errors.py`` places the errors in the answer, as it does for faults. Odd
@@ -10,8 +9,6 @@ Source: KIP-11, KIP-140, KIP-430; KafkaApis, ControllerApis, AuthHelper, AclApis
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import partial
-from typing import Any
 
 from mockbroker.access_control.authorizer import PrincipalAccess, access_of
 from mockbroker.api import OPERATIONS, served_api
@@ -19,9 +16,8 @@ from mockbroker.call import Call, Verdict, Wait
 from mockbroker.core.faults.errors import PARTLY, inject_error
 from mockbroker.core.faults.matching import Hit
 from mockbroker.handlers.error_responses import error_response
-from mockbroker.handlers.metadata import NOT_REQUESTED
 from mockbroker.state.errors import ApiError
-from mockbroker.state.security.operations import CLUSTER_NAME, Operation, ResourceType
+from mockbroker.state.security.operations import Operation, ResourceType
 from mockbroker.subjects import names_in, subjects_of
 from protocol.error_codes import ErrorCode
 
@@ -36,7 +32,6 @@ Rule = Callable[[Call, PrincipalAccess], Refusal]
 VERIFYING_VERSION = 4  # of AddPartitionsToTxn
 PROTOCOL_VERSION = 5  # of SyncGroup
 V2_MAGIC, MAGIC_AT, ATTRIBUTES_AT, TRANSACTIONAL_BIT = 2, 16, 22, 0x10
-DESCRIBE_TOPIC_PARTITIONS = 75
 
 
 def by_handler(_call: Call, _access: PrincipalAccess) -> None:
@@ -48,35 +43,7 @@ def check_access(call: Call) -> Refusal:
     access = access_of(call.cluster, call.session.principal, call.session.address)
     if access is None or access.is_super:
         return None
-    verdict = RULES.get(call.api_key, check_needs)(call, access)
-    if verdict is None and requests_operations(call):
-        call.amend(partial(show_operations, access))
-    return verdict
-
-
-def requests_operations(call: Call) -> bool:
-    """True if the answer has authorized operations, as that of DescribeTopicPartitions always has."""
-    names = ("topic_authorized_operations", "cluster_authorized_operations", "authorized_operations")
-    return call.api_key == DESCRIBE_TOPIC_PARTITIONS or any(
-        getattr(call.request, f"include_{name}", False) for name in names
-    )
-
-
-def show_operations(access: PrincipalAccess, response: Any) -> None:
-    """Replace the operations of the answer, which are all that exist, by those that the client may do."""
-    existing = getattr(response, "cluster_authorized_operations", NOT_REQUESTED)
-    if existing != NOT_REQUESTED:
-        may_see = access.may_cluster(Operation.DESCRIBE)
-        permitted = access.permitted(existing, ResourceType.CLUSTER, CLUSTER_NAME) if may_see else 0
-        response.cluster_authorized_operations = permitted
-    for topic in getattr(response, "topics", ()):
-        existing = topic.topic_authorized_operations
-        if existing != NOT_REQUESTED and topic.error_code != TOPIC_FAILED:
-            topic.topic_authorized_operations = access.permitted(existing, ResourceType.TOPIC, topic.name or "")
-    for group in getattr(response, "groups", ()):
-        if group.authorized_operations != NOT_REQUESTED:
-            existing = group.authorized_operations
-            group.authorized_operations = access.permitted(existing, ResourceType.GROUP, group.group_id)
+    return RULES.get(call.api_key, check_needs)(call, access)
 
 
 # what most APIs need
@@ -220,7 +187,7 @@ RULES: dict[int, Rule] = {
     14: sync_group,
     22: init_producer_id,
     24: add_partitions,
-    **dict.fromkeys((2, 3, 10, 19, 20, 32, 33, 37, 44, 65, DESCRIBE_TOPIC_PARTITIONS, 90), by_handler),
+    **dict.fromkeys((2, 3, 10, 19, 20, 32, 33, 37, 44, 65, 75, 90), by_handler),
     **dict.fromkeys((47, 88, 91, 92), group_alone),
     **dict.fromkeys((83, 84, 85, 86, 87), share_state),
 }

@@ -19,7 +19,6 @@ from mockbroker.access_control.acls import (
     is_allowed,
 )
 from mockbroker.state.security.access import AUTHORIZER, Access
-from mockbroker.state.security.operations import Operation
 
 if TYPE_CHECKING:
     from mockbroker.state.cluster import Cluster
@@ -65,10 +64,6 @@ class PrincipalAccess(Access):
             (acl.pattern_type, acl.resource_name) == (LITERAL, WILDCARD) or not is_dominated(acl, denied)
             for acl in allowed
         )
-
-    def permitted(self, operations: int, resource_type: int, name: str) -> int:
-        """Those of some operations that the principal may do on a resource, both as bits."""
-        return sum(1 << one for one in Operation if operations >> one & 1 and self.may(one, resource_type, name))
 
 
 def is_dominated(acl: Entry, denied: set[tuple[int, str]]) -> bool:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from mockbroker.api import Errors, Needs, handles
 from mockbroker.call import Call
 from mockbroker.handlers.controlled import check_controller
-from mockbroker.handlers.metadata import ALL_CLUSTER_OPERATIONS, NOT_REQUESTED
+from mockbroker.handlers.metadata import cluster_operations
 from mockbroker.state.features import FeatureUpdate, update_features
 from mockbroker.state.metadata import KnownBroker
 from protocol.apis.cluster import (
@@ -49,9 +49,7 @@ def describe_cluster(call: Call, request: DescribeClusterRequest) -> DescribeClu
         cluster_id=cluster.id,
         controller_id=call.view.controller_id,
         brokers=[broker_entry(call, broker) for broker in known],
-        cluster_authorized_operations=(
-            ALL_CLUSTER_OPERATIONS if request.include_cluster_authorized_operations else NOT_REQUESTED
-        ),
+        cluster_authorized_operations=cluster_operations(call, request),
     )
 
 

@@ -17,7 +17,7 @@ from mockbroker.groups.classic.states import ClassicGroupState
 from mockbroker.handlers.error_responses import answer_parts
 from mockbroker.handlers.find_coordinator import check_coordinator, coordinates
 from mockbroker.state.errors import ApiError
-from mockbroker.state.security.operations import Operation
+from mockbroker.state.security.operations import Operation, ResourceType
 from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC
 from protocol.apis.groups import (
     DeleteGroupsRequest,
@@ -31,7 +31,6 @@ from protocol.error_codes import ErrorCode
 
 NOT_FOUND_VERSION = 6  # of DescribeGroups
 STATES_VERSION, TYPES_VERSION = 4, 5  # of ListGroups
-ALL_GROUP_OPERATIONS = 3400  # READ, DELETE, DESCRIBE, DESCRIBE_CONFIGS, ALTER_CONFIGS as bits
 NOT_REQUESTED = -(2**31)
 DescribedGroup = DescribeGroupsResponse.Group
 MAX_MEMBERS_BYTES = 64 << 20
@@ -57,7 +56,7 @@ def describe_groups(call: Call, request: DescribeGroupsRequest) -> DescribeGroup
                 entry.error_code = ErrorCode.GROUP_ID_NOT_FOUND
                 entry.error_message = f"Group {group_id} {'not found' if group is None else 'is not a classic group'}."
             elif request.include_authorized_operations:
-                entry.authorized_operations = ALL_GROUP_OPERATIONS
+                entry.authorized_operations = call.access.permitted(ResourceType.GROUP, group_id)
             return
         is_stable = group.state is ClassicGroupState.STABLE
         members = [
@@ -76,7 +75,7 @@ def describe_groups(call: Call, request: DescribeGroupsRequest) -> DescribeGroup
         entry.protocol_type = group.protocol_type or ""
         entry.protocol_data = (group.protocol_name or "") if is_stable else ""
         if request.include_authorized_operations:
-            entry.authorized_operations = ALL_GROUP_OPERATIONS
+            entry.authorized_operations = call.access.permitted(ResourceType.GROUP, group_id)
 
     return answer_parts(call, request, DescribeGroupsResponse, describe)
 

@@ -25,7 +25,7 @@ from mockbroker.handlers.controlled import check_controller
 from mockbroker.handlers.leadership import client_of, endpoint
 from mockbroker.state.errors import ApiError
 from mockbroker.state.metadata import KnownPartition, KnownTopic
-from mockbroker.state.security.operations import Operation
+from mockbroker.state.security.operations import CLUSTER_NAME, Operation, ResourceType
 from mockbroker.state.topics.topic import INTERNAL_TOPICS, NO_LEADER, check_topic_name
 from mockbroker.subjects import Subjects, named
 from protocol.apis.metadata import (
@@ -36,8 +36,6 @@ from protocol.apis.metadata import (
 )
 from protocol.error_codes import ErrorCode
 
-ALL_TOPIC_OPERATIONS = 3576  # READ, WRITE, CREATE, DELETE, ALTER, DESCRIBE, DESCRIBE_CONFIGS, ALTER_CONFIGS as bits
-ALL_CLUSTER_OPERATIONS = 8096
 NOT_REQUESTED = -(2**31)
 NULL_NAME_VERSION = 12
 NO_ID = bytes(16)
@@ -84,16 +82,26 @@ def metadata(call: Call, request: MetadataRequest) -> MetadataResponse:
             topics.append(topic)
         else:
             partitions = [partition_entry(call, topic, partition, client) for partition in topic.partitions]
-            topics.append(topic_entry(Entry, topic, partitions, with_operations))
+            topics.append(topic_entry(call, Entry, topic, partitions, with_operations))
     return MetadataResponse(
         brokers=[endpoint(call, broker, MetadataResponse.Broker) for broker in view.live_brokers()],
         cluster_id=call.cluster.id,
         controller_id=view.controller_id,
         topics=topics,
-        cluster_authorized_operations=(
-            ALL_CLUSTER_OPERATIONS if request.include_cluster_authorized_operations else NOT_REQUESTED
-        ),
+        cluster_authorized_operations=cluster_operations(call, request),
     )
+
+
+def cluster_operations(call: Call, request: Any) -> int:
+    """The allowed operations on the cluster, as bits, if they are requested."""
+    if not request.include_cluster_authorized_operations:
+        return NOT_REQUESTED
+    return call.access.permitted(ResourceType.CLUSTER, CLUSTER_NAME)
+
+
+def topic_operations(call: Call, name: str, with_operations: bool) -> int:
+    """The same on a topic."""
+    return call.access.permitted(ResourceType.TOPIC, name) if with_operations else NOT_REQUESTED
 
 
 def described_subjects(call: Call, request: DescribeTopicPartitionsRequest) -> Subjects:
@@ -134,7 +142,7 @@ def describe_topic_partitions(call: Call, request: DescribeTopicPartitionsReques
             continue
         part = [described_partition(call, topic, one, client) for one in topic.partitions[first : first + room]]
         room -= len(part)
-        response.topics.append(topic_entry(Described, topic, part, with_operations=True))
+        response.topics.append(topic_entry(call, Described, topic, part, with_operations=True))
         if first + len(part) < len(topic.partitions):
             response.next_cursor = NextCursor(topic_name=name, partition_index=first + len(part))
             break
@@ -200,7 +208,7 @@ def missing_entry(call: Call, entry_class: Any, name: str, may_create: bool, wit
         name=name,
         is_internal=name in INTERNAL_TOPICS,
         error_code=error_of_missing(call, name, may_create),
-        topic_authorized_operations=ALL_TOPIC_OPERATIONS if with_operations else NOT_REQUESTED,
+        topic_authorized_operations=topic_operations(call, name, with_operations),
     )
 
 
@@ -231,13 +239,13 @@ def error_of_missing(call: Call, name: str, may_create: bool) -> int:
     return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if is_kraft else ErrorCode.LEADER_NOT_AVAILABLE
 
 
-def topic_entry(entry_class: Any, topic: KnownTopic, partitions: list[Any], with_operations: bool) -> Any:
+def topic_entry(call: Call, entry_class: Any, topic: KnownTopic, partitions: list[Any], with_operations: bool) -> Any:
     return entry_class(
         name=topic.name,
         topic_id=topic.id,
         is_internal=topic.is_internal,
         partitions=partitions,
-        topic_authorized_operations=ALL_TOPIC_OPERATIONS if with_operations else NOT_REQUESTED,
+        topic_authorized_operations=topic_operations(call, topic.name, with_operations),
     )
 
 

@@ -18,10 +18,9 @@ from mockbroker.groups.modern.group import ModernGroup
 from mockbroker.groups.modern.members import grouped
 from mockbroker.handlers.error_responses import request_error
 from mockbroker.handlers.find_coordinator import check_coordinator, check_group
-from mockbroker.handlers.groups import ALL_GROUP_OPERATIONS
 from mockbroker.state.errors import ApiError
 from mockbroker.state.features import feature_level
-from mockbroker.state.security.operations import Operation
+from mockbroker.state.security.operations import Operation, ResourceType
 from protocol.error_codes import ErrorCode
 
 OF_DESCRIBE = Needs(
@@ -93,7 +92,7 @@ def described_groups(
             members=[described_member(group, member) for _, member in sorted(group.members.items())],
         )
         if request.include_authorized_operations:
-            entry.authorized_operations = ALL_GROUP_OPERATIONS
+            entry.authorized_operations = call.access.permitted(ResourceType.GROUP, group_id)
         if complete is not None:
             complete(group, entry)
         if not all(map(may_see, topics_of(entry))):

@@ -6,12 +6,14 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from mockbroker.parts import provided
-from mockbroker.state.security.operations import CLUSTER_NAME, ResourceType
+from mockbroker.state.security.operations import CLUSTER_NAME, Operation, ResourceType
 
 if TYPE_CHECKING:
     from mockbroker.state.cluster import Cluster
 
 AUTHORIZER: Final = "authorizer.class.name"
+EXISTING = {ResourceType.TOPIC: 3576, ResourceType.GROUP: 3400, ResourceType.CLUSTER: 8096}
+"""All operations on each kind of resource, as bits."""
 STANDARD_AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 
 
@@ -42,6 +44,13 @@ class Access:
     def may_transactional_id(self, operation: int, name: str | None) -> bool:
         """True if the operation on a transactional id is allowed."""
         return self.may(operation, ResourceType.TRANSACTIONAL_ID, name or "")
+
+    def permitted(self, resource_type: ResourceType, name: str) -> int:
+        """The allowed operations on a resource, as bits; none without Describe."""
+        if not self.may(Operation.DESCRIBE, resource_type, name):
+            return 0
+        existing = EXISTING[resource_type]
+        return sum(1 << one for one in Operation if existing >> one & 1 and self.may(one, resource_type, name))
 
 
 EVERYTHING = Access()
