@@ -8,14 +8,14 @@ Source: KIP-11, KIP-140, KIP-430; KafkaApis, ControllerApis, AuthHelper, AclApis
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 from mockbroker.access_control.authorizer import PrincipalAccess, access_of
 from mockbroker.api import OPERATIONS, served_api
 from mockbroker.call import Call, Verdict, Wait
 from mockbroker.core.faults.errors import PARTLY, inject_error
 from mockbroker.core.faults.matching import Hit
-from mockbroker.handlers.error_responses import error_response
+from mockbroker.handlers.error_responses import error_response, meaning
 from mockbroker.state.errors import ApiError
 from mockbroker.state.security.operations import Operation, ResourceType
 from mockbroker.subjects import names_in, subjects_of
@@ -23,14 +23,13 @@ from protocol.error_codes import ErrorCode
 
 TOPIC_FAILED = ErrorCode.TOPIC_AUTHORIZATION_FAILED
 CLUSTER_FAILED = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
-GROUP_FAILED = ErrorCode.GROUP_AUTHORIZATION_FAILED
 ID_FAILED = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+GROUP_FAILED = ErrorCode.GROUP_AUTHORIZATION_FAILED
 
 Refusal = Verdict | Wait | None
 Rule = Callable[[Call, PrincipalAccess], Refusal]
 
 VERIFYING_VERSION = 4  # of AddPartitionsToTxn
-PROTOCOL_VERSION = 5  # of SyncGroup
 V2_MAGIC, MAGIC_AT, ATTRIBUTES_AT, TRANSACTIONAL_BIT = 2, 16, 22, 0x10
 
 
@@ -43,7 +42,11 @@ def check_access(call: Call) -> Refusal:
     access = access_of(call.cluster, call.session.principal, call.session.address)
     if access is None or access.is_super:
         return None
-    return RULES.get(call.api_key, check_needs)(call, access)
+    try:
+        return RULES.get(call.api_key, check_needs)(call, access)
+    except ApiError as error:
+        response = error_response(call.request, call.version, error)
+        return Verdict(closes=meaning(error.code)) if response is None else Verdict(response)
 
 
 # what most APIs need
@@ -52,14 +55,11 @@ def check_access(call: Call) -> Refusal:
 def check_needs(call: Call, access: PrincipalAccess) -> Refusal:
     """Refuse a client that lacks an operation that the API needs, in Kafka's order."""
     needs = served_api(call.api_key).access
-    verdict = None
     if needs.cluster:
-        verdict = check_cluster(call, access, *(OPERATIONS[one] for one in (needs.cluster, needs.or_cluster) if one))
-    if verdict is None and needs.transactional_id:
-        operation = OPERATIONS[needs.transactional_id]
-        verdict = check_transactional_id(call, access, call.request.transactional_id, operation)
-    if verdict is None and needs.group:
-        verdict = check_groups(call, access, OPERATIONS[needs.group])
+        check_cluster(call, access, *(OPERATIONS[one] for one in (needs.cluster, needs.or_cluster) if one))
+    if needs.transactional_id:
+        check_transactional_id(access, call.request.transactional_id, OPERATIONS[needs.transactional_id])
+    verdict = check_groups(call, access, OPERATIONS[needs.group]) if needs.group else None
     if verdict is not None or not needs.topic:
         return verdict
     if needs.every_topic and access.may_cluster(OPERATIONS[needs.every_topic]):
@@ -67,25 +67,17 @@ def check_needs(call: Call, access: PrincipalAccess) -> Refusal:
     return check_topics(call, access, OPERATIONS[needs.topic])
 
 
-def refuse_all(call: Call, code: ErrorCode, message: str | None = None) -> Verdict:
-    """Answer a whole call with an error; close the connection if the answer has no error field."""
-    response = error_response(call.request, call.version, ApiError(code, message))
-    return Verdict(closes=code.meaning) if response is None else Verdict(response)
+def check_cluster(call: Call, access: PrincipalAccess, *operations: int) -> None:
+    """Raises ApiError: CLUSTER_AUTHORIZATION_FAILED for a client that has none of these operations on the cluster."""
+    if not any(map(access.may_cluster, operations)):
+        in_words = served_api(call.api_key).access.in_words
+        raise ApiError(CLUSTER_FAILED, CLUSTER_FAILED.meaning if in_words else None)
 
 
-def check_cluster(call: Call, access: PrincipalAccess, *operations: int) -> Refusal:
-    """Refuse a client that has none of these operations on the cluster."""
-    if any(map(access.may_cluster, operations)):
-        return None
-    in_words = served_api(call.api_key).access.in_words
-    return refuse_all(call, CLUSTER_FAILED, CLUSTER_FAILED.meaning if in_words else None)
-
-
-def check_transactional_id(
-    call: Call, access: PrincipalAccess, name: str | None, operation: int = Operation.WRITE
-) -> Refusal:
-    """Refuse a client that lacks an operation on a transactional id."""
-    return None if access.may_transactional_id(operation, name or "") else refuse_all(call, ID_FAILED)
+def check_transactional_id(access: PrincipalAccess, name: str | None, operation: int = Operation.WRITE) -> None:
+    """Raises ApiError: TRANSACTIONAL_ID_AUTHORIZATION_FAILED for a client that lacks an operation on the id."""
+    if not access.may_transactional_id(operation, name):
+        raise ApiError(ID_FAILED)
 
 
 def check_groups(call: Call, access: PrincipalAccess, operation: int) -> Refusal:
@@ -94,19 +86,14 @@ def check_groups(call: Call, access: PrincipalAccess, operation: int) -> Refusal
     if not denied:
         return None
     if names_in(served_api(call.api_key).request, call.version).group:
-        return refuse_all(call, GROUP_FAILED)
+        raise ApiError(GROUP_FAILED)
     return refuse_part(call, GROUP_FAILED, Hit(groups=denied))
 
 
 def check_topics(call: Call, access: PrincipalAccess, operation: int) -> Refusal:
     """Refuse the topics on which the client lacks an operation."""
-    denied = denied_topics(access, operation, subjects_of(call).topics)
+    denied = [name for name in subjects_of(call).topics if not access.may_topic(operation, name)]
     return refuse_part(call, TOPIC_FAILED, Hit(topics=dict.fromkeys(denied))) if denied else None
-
-
-def denied_topics(access: PrincipalAccess, operation: int, names: Iterable[str]) -> list[str]:
-    """The topics on which the client lacks an operation."""
-    return [name for name in names if not access.may_topic(operation, name)]
 
 
 def refuse_part(call: Call, code: ErrorCode, hit: Hit) -> Refusal:
@@ -123,7 +110,7 @@ def produce(call: Call, access: PrincipalAccess) -> Refusal:
     name = call.request.transactional_id
     batches = (partition.records for topic in call.request.topic_data for partition in topic.partition_data)
     if any(map(is_transactional, batches)) and (name is None or not access.may_transactional_id(Operation.WRITE, name)):
-        return refuse_all(call, ID_FAILED)
+        raise ApiError(ID_FAILED)
     return check_topics(call, access, Operation.WRITE)
 
 
@@ -141,29 +128,24 @@ def fetch(call: Call, access: PrincipalAccess) -> Refusal:
     return None if access.may_cluster(Operation.CLUSTER_ACTION) else refuse_part(call, TOPIC_FAILED, Hit())
 
 
-def init_producer_id(call: Call, access: PrincipalAccess) -> Refusal:
+def init_producer_id(call: Call, access: PrincipalAccess) -> None:
     """An idempotent producer needs IdempotentWrite, or Write on any topic; two-phase commits need one more."""
     name = call.request.transactional_id
     if name is None:
-        may = access.may_cluster(Operation.IDEMPOTENT_WRITE) or access.may_any(Operation.WRITE, ResourceType.TOPIC)
-        return None if may else refuse_all(call, CLUSTER_FAILED)
-    verdict = check_transactional_id(call, access, name)
-    if verdict is None and getattr(call.request, "enable2_pc", False):
-        verdict = check_transactional_id(call, access, name, Operation.TWO_PHASE_COMMIT)
-    return verdict
+        if not (access.may_cluster(Operation.IDEMPOTENT_WRITE) or access.may_any(Operation.WRITE, ResourceType.TOPIC)):
+            raise ApiError(CLUSTER_FAILED)
+        return
+    check_transactional_id(access, name)
+    if call.request.enable2_pc:
+        check_transactional_id(access, name, Operation.TWO_PHASE_COMMIT)
 
 
-def add_partitions(call: Call, access: PrincipalAccess) -> Refusal:
+def add_partitions(call: Call, access: PrincipalAccess) -> None:
     """Since v4 for brokers; before, the handler authorizes the topics."""
     if call.version >= VERIFYING_VERSION:
-        return check_cluster(call, access, Operation.CLUSTER_ACTION)
-    return check_transactional_id(call, access, call.request.v3_and_below_transactional_id)
-
-
-def sync_group(call: Call, access: PrincipalAccess) -> Refusal:
-    """Kafka checks first that the request names a protocol."""
-    lacks_protocol = None in (call.request.protocol_type, call.request.protocol_name)
-    return None if lacks_protocol and call.version >= PROTOCOL_VERSION else check_needs(call, access)
+        check_cluster(call, access, Operation.CLUSTER_ACTION)
+    else:
+        check_transactional_id(access, call.request.v3_and_below_transactional_id)
 
 
 def group_alone(call: Call, access: PrincipalAccess) -> Refusal:
@@ -171,24 +153,12 @@ def group_alone(call: Call, access: PrincipalAccess) -> Refusal:
     return check_groups(call, access, OPERATIONS[served_api(call.api_key).access.group])
 
 
-def share_state(call: Call, access: PrincipalAccess) -> Refusal:
-    """The requests of brokers to share coordinators: the error of each partition has a message."""
-    verdict = check_needs(call, access)
-    if isinstance(verdict, Verdict):
-        for topic in verdict.response.results:
-            for one in topic.partitions:
-                one.error_message = CLUSTER_FAILED.meaning
-    return verdict
-
-
 RULES: dict[int, Rule] = {
     0: produce,
     1: fetch,
-    14: sync_group,
     22: init_producer_id,
     24: add_partitions,
-    **dict.fromkeys((2, 3, 10, 19, 20, 32, 33, 37, 44, 65, 75, 90), by_handler),
+    **dict.fromkeys((2, 3, 10, 14, 19, 20, 32, 33, 37, 44, 65, 75, *range(83, 88), 90), by_handler),
     **dict.fromkeys((47, 88, 91, 92), group_alone),
-    **dict.fromkeys((83, 84, 85, 86, 87), share_state),
 }
 """By API key; the other APIs need only the operations in their handler's module."""

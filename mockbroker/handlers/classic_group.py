@@ -13,6 +13,7 @@ from mockbroker.call import Call, Wait
 from mockbroker.groups.classic.members import Answer, PendingAnswer, refused_join
 from mockbroker.handlers.find_coordinator import check_coordinator, check_group, sender_of
 from mockbroker.state.errors import ApiError
+from mockbroker.state.security.operations import Operation
 from protocol.apis.classic_group import (
     HeartbeatRequest,
     HeartbeatResponse,
@@ -52,6 +53,8 @@ def sync_group(call: Call, request: SyncGroupRequest) -> SyncGroupResponse | Wai
     """Return the member's assignment, once the group's leader has sent all of them."""
     if call.version >= SYNC_PROTOCOL_VERSION and None in (request.protocol_type, request.protocol_name):
         raise ApiError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+    if not call.access.may_group(Operation.READ, request.group_id):
+        raise ApiError(ErrorCode.GROUP_AUTHORIZATION_FAILED)
     check_group(call, request.group_id)
     return when_answered(call.cluster.groups.sync(request, call.now_ms), call.version)
 

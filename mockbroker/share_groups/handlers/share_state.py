@@ -21,6 +21,8 @@ from mockbroker.handlers.error_responses import by_topic, reported
 from mockbroker.handlers.find_coordinator import check_coordinator
 from mockbroker.share_groups.share_states import SHARE_TOPIC, SharePartitionKey, coordinator_key, share_coordinator
 from mockbroker.share_groups.state.coordinator import ShareCoordinator
+from mockbroker.state.errors import ApiError
+from mockbroker.state.security.operations import Operation
 from protocol.apis.share_state import (
     DeleteShareGroupStateRequest,
     InitializeShareGroupStateRequest,
@@ -29,9 +31,11 @@ from protocol.apis.share_state import (
     WriteShareGroupStateRequest,
 )
 from protocol.embedded.share_state_log import ShareUpdateValue
+from protocol.error_codes import ErrorCode
 from protocol.registry import message_class
 
 Handle = Callable[[ShareCoordinator, SharePartitionKey, Any], Any]
+UNAUTHORIZED = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
 OF_BROKERS = Needs(cluster="ClusterAction")
 SHOWN = ("state_epoch", "leader_epoch", "start_offset", "delivery_complete_count", "state_batches")
 """The fields of a state that results have, each API some of them."""
@@ -75,7 +79,8 @@ def answered(call: Call, request: Any, handle: Handle) -> Any:
     """The response: each partition has the result of ``handle``, a state or None, or its error."""
     response: Any = message_class(call.api_key, "response")
     allows_empty = isinstance(request, InitializeShareGroupStateRequest)
-    if not request.group_id or not (allows_empty or all(topic.partitions for topic in request.topics)):
+    may = call.access.may_cluster(Operation.CLUSTER_ACTION)
+    if may and not (request.group_id and (allows_empty or all(topic.partitions for topic in request.topics))):
         return response()
     results: dict[tuple[bytes, int], Any] = {}
     for topic in request.topics:
@@ -84,6 +89,8 @@ def answered(call: Call, request: Any, handle: Handle) -> Any:
             results[topic.topic_id, entry.partition] = result
             key = SharePartitionKey(request.group_id, topic.topic_id, entry.partition)
             with reported(result):
+                if not may:
+                    raise ApiError(UNAUTHORIZED, UNAUTHORIZED.meaning)
                 check_coordinator(call, coordinator_key(key), SHARE_TOPIC)
                 state = handle(share_coordinator(call.cluster), key, entry)
                 for name in SHOWN if state is not None else ():
