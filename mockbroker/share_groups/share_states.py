@@ -11,6 +11,7 @@ from base64 import urlsafe_b64encode
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import structs
@@ -31,6 +32,7 @@ COORDINATOR_KEY = re.compile(
 NOT_HOSTED = "This server does not host this topic-partition."
 NO_OFFSET = -1
 NO_EPOCH = -1
+NO_COUNT = -1
 
 
 class SharePartitionKey(NamedTuple):
@@ -146,21 +148,19 @@ def combined(batches: Iterable[StateBatch], start_offset: int) -> list[StateBatc
         changes.setdefault(one.last_offset + 1, []).append((-1, priority))
     result: list[StateBatch] = []
     open_batches: Counter[tuple[int, int]] = Counter()
-    winner: tuple[int, int] | None = None
-    since = NO_OFFSET
-    for offset in sorted(changes):
-        if winner is not None:
-            last = result[-1] if result else None
-            if last is not None and (last.delivery_count, last.delivery_state, last.last_offset) == (
-                *winner,
-                since - 1,
-            ):
-                last.last_offset = offset - 1
-            else:
-                result.append(state_batch(since, offset - 1, winner[1], winner[0]))
+    for offset, end in pairwise(sorted(changes)):
         for change, priority in changes[offset]:
             open_batches[priority] += change
-        winner, since = max(+open_batches, default=None), offset
+        count, state = max(+open_batches, default=(NO_COUNT, 0))
+        last = result[-1] if result else None
+        if last is not None and (last.last_offset + 1, last.delivery_count, last.delivery_state) == (
+            offset,
+            count,
+            state,
+        ):
+            last.last_offset = end - 1
+        elif count != NO_COUNT:
+            result.append(state_batch(offset, end - 1, state, count))
     return result
 
 

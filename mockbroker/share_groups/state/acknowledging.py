@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import NamedTuple
 
 from mockbroker.share_groups.share_states import state_batch
@@ -54,7 +55,7 @@ class RecordChanges:
 
     def change(self, first_offset: int, last_offset: int, state: InFlightState, to: RecordState) -> None:
         """Release records from their member, in another state."""
-        self.made.append((state, state.copy()))
+        self.made.append((state, replace(state)))
         state.release(to, self.partition.config("share.delivery.count.limit"))
         self._batches.append(state_batch(first_offset, last_offset, state.state, state.delivery_count))
 

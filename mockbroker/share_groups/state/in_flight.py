@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 
 NO_MEMBER = ""
@@ -61,9 +61,6 @@ class InFlightState:
         """Archive the record, even if a member has acquired it."""
         self.become(InFlightState(ARCHIVED, self.delivery_count))
 
-    def copy(self) -> InFlightState:
-        return InFlightState(self.state, self.delivery_count, self.member_id, self.lock_until_ms)
-
     def become(self, other: InFlightState) -> None:
         """Copy the state of another."""
         self.state, self.delivery_count = other.state, other.delivery_count
@@ -88,7 +85,7 @@ class InFlightBatch:
     def split(self) -> dict[int, InFlightState]:
         """Create a state for each offset; returns them in the order of the offsets."""
         if self.by_offset is None:
-            self.by_offset = {offset: self.whole.copy() for offset in range(self.first_offset, self.last_offset + 1)}
+            self.by_offset = {offset: replace(self.whole) for offset in range(self.first_offset, self.last_offset + 1)}
         return self.by_offset
 
     def states(self) -> Iterator[tuple[int, int, InFlightState]]:
