@@ -14,6 +14,7 @@ from contextlib import suppress
 from mockbroker.api import Errors, Needs, handles
 from mockbroker.call import Call
 from mockbroker.groups.modern.members import grouped
+from mockbroker.handlers.error_responses import reported
 from mockbroker.handlers.find_coordinator import check_coordinator, check_group
 from mockbroker.share_groups.groups.group import ShareGroup
 from mockbroker.share_groups.handlers.share_acknowledgements import check_enabled
@@ -51,15 +52,13 @@ def describe_offsets(call: Call, request: DescribeShareGroupOffsetsRequest) -> D
 
 def described(call: Call, requested: DescribeShareGroupOffsetsRequest.Group) -> DescribedGroup:
     entry, access = DescribedGroup(group_id=requested.group_id), call.access
-    if not access.may_group(Operation.DESCRIBE, requested.group_id):
-        entry.error_code = ErrorCode.GROUP_AUTHORIZATION_FAILED
-        return entry
-    try:
+    with reported(entry):
+        if not access.may_group(Operation.DESCRIBE, requested.group_id):
+            raise ApiError(ErrorCode.GROUP_AUTHORIZATION_FAILED)
         check_enabled(call)
         if requested.topics is None:
             check_coordinator(call, requested.group_id)
-    except ApiError as error:
-        entry.error_code, entry.error_message = error.code, error.message
+    if entry.error_code:
         return entry
     topics = call.cluster.topics
     if requested.topics is None:
@@ -159,15 +158,12 @@ def delete_offsets(call: Call, request: DeleteShareGroupOffsetsRequest) -> Delet
         if not access.may_topic(Operation.READ, requested.topic_name):
             entry.error_code, entry.error_message = UNAUTHORIZED, UNAUTHORIZED.meaning
             failed.append(entry)
-            continue
-        if group.initialized is None:
-            continue
-        if topic is not None and topic.id in initialized:
+        elif topic is not None and topic.id in initialized:
             entry.topic_id, deleted[topic.id] = topic.id, entry
-            continue
-        entry.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        entry.error_message = NOT_HOSTED if topic is None else "There is no offset information to delete."
-        failed.append(entry)
+        elif group.initialized is not None:
+            entry.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            entry.error_message = NOT_HOSTED if topic is None else "There is no offset information to delete."
+            failed.append(entry)
     if deleted:
         share_of(call.cluster).forget_group(group.id, deleted)
         group.forget_topics(deleted)

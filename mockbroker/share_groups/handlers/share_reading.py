@@ -80,23 +80,19 @@ def read(call: Call, reading: ShareReading, requested: Sequence[TopicIndex]) -> 
     """Start: find the share partitions. Errors of loading are reported when the wait is over."""
     if reading.request.max_records == 0 or reading.max_bytes == 0:
         return respond(call, reading, {})
-    not_led_here = 0
+    is_led_here = False
     for one in requested:
         try:
             partition = find_partition(call, *one)
             served_by(call, partition)
-        except ApiError as error:
-            reading.failed[one] = failed(one, error)
-            not_led_here += 1
-            continue
-        try:
+            is_led_here = True
             if call.own_copy(partition) is not partition:
                 raise ApiError(ErrorCode.COORDINATOR_NOT_AVAILABLE, "the share coordinator cannot be reached")
             key = SharePartitionKey(reading.group_id, *one)
             reading.running[one] = (partition, share_of(call.cluster).get_or_load(key, partition))
         except ApiError as error:
             reading.failed[one] = failed(one, error)
-    if not_led_here == len(requested):
+    if not is_led_here:
         return respond(call, reading, {})
     return look(call, reading)
 
