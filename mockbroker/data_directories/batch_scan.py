@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from mmap import mmap
 from struct import Struct
-from typing import NamedTuple, cast
+from typing import cast
 
 from mockbroker.state.logs.log import StoredBatch
 from protocol.records import CorruptRecordError
@@ -43,12 +43,8 @@ def position_of(batch: StoredBatch) -> int:
     return cast(StoredBytes, batch.data).position
 
 
-class Damage(NamedTuple):
-    """The first bytes that are not a sound batch: position, reason, and the next sound batch's position, if any."""
-
-    position: int
-    reason: str
-    sound_at: int | None
+Damage = tuple[int, str, int | None]
+"""The first bytes that are not a sound batch: position, reason, and the next sound batch's position, if any."""
 
 
 def scan(data: Data, start: int = 0) -> tuple[list[StoredBatch], Damage | None]:
@@ -65,10 +61,10 @@ def scan(data: Data, start: int = 0) -> tuple[list[StoredBatch], Damage | None]:
         try:
             batch = batch_at(data, position, following if position or not start else None)
         except CorruptRecordError as error:
-            return batches, Damage(position, error.reason, sound_after(data, position, following))
+            return batches, (position, error.reason, sound_after(data, position, following))
         if batch.base_offset < following or batch.last_offset < batch.base_offset:
             reason = f"offsets {batch.base_offset} to {batch.last_offset}, but {following} is next"
-            return batches, Damage(position, reason, position)
+            return batches, (position, reason, position)
         batches.append(batch)
         position += len(batch.data)
         following = batch.last_offset + 1

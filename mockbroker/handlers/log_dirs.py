@@ -15,6 +15,7 @@ from mockbroker.handlers.error_responses import by_topic, reported
 from mockbroker.state.brokers.log_dirs import (
     VOLUME_BYTES,
     is_cordoned,
+    lag_of,
     log_dirs,
     move_replica,
     replicas_in,
@@ -59,14 +60,15 @@ def describe_log_dirs(call: Call, request: DescribeLogDirsRequest) -> DescribeLo
 
 def described(call: Call, path: str, wanted: set[TopicPartition] | None) -> Result:
     cluster, broker_id = call.cluster, call.broker.id
-    replicas = list(replicas_in(cluster, broker_id, path))
-    if any(broker_id in one.partition.overrides.offline for one in replicas):
+    partitions = {(one.topic.name, one.index): one for one in replicas_in(cluster, broker_id, path)}
+    if any(broker_id in one.overrides.offline for one in partitions.values()):
         return Result(log_dir=path, error_code=ErrorCode.KAFKA_STORAGE_ERROR)
-    used_bytes = sum(one.size_bytes for one in replicas)
-    sizes = {(one.partition.topic.name, one.partition.index): one for one in replicas}
+    used_bytes = sum(one.log.size_bytes for one in partitions.values())
     entries = {
-        place: Result.Topic.Partition(partition_index=place[1], partition_size=one.size_bytes, offset_lag=one.lag)
-        for place, one in sizes.items()
+        place: Result.Topic.Partition(
+            partition_index=one.index, partition_size=one.log.size_bytes, offset_lag=lag_of(one, broker_id)
+        )
+        for place, one in partitions.items()
         if wanted is None or place in wanted
     }
     return Result(

@@ -8,9 +8,9 @@ Source: KIP-113, KIP-827, KIP-858, KIP-1066; LogManager and ReplicaManager.descr
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from hashlib import sha256
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from mockbroker.state.errors import ApiError
 from mockbroker.state.topics.topic import NO_LEADER, Partition
@@ -25,14 +25,6 @@ VOLUME_BYTES = 2**40
 MAX_DIRECTORY_NAME = 255
 FUTURE_SUFFIX_LENGTH = len(".") + 32 + len("-future")
 """Length of the suffix of a moving replica's directory, which includes 32 random digits. Source: LocalLog."""
-
-
-class ReplicaSize(NamedTuple):
-    """A replica in a directory: its partition, its size in bytes, and its lag behind the high watermark in records."""
-
-    partition: Partition
-    size_bytes: int
-    lag: int
 
 
 def log_dirs(cluster: Cluster) -> list[str]:
@@ -59,15 +51,18 @@ def directory_of(cluster: Cluster, partition: Partition, broker_id: int) -> str:
     return next(chosen, paths[partition.index % len(paths)])
 
 
-def replicas_in(cluster: Cluster, broker_id: int, path: str) -> Iterator[ReplicaSize]:
-    """The replicas in a broker's directory, in the order of topic creation and partition."""
-    for partition in cluster.partitions():
-        if broker_id in partition.replicas and directory_of(cluster, partition, broker_id) == path:
-            lag = 0
-            states = partition.replica_states
-            if states is not None and broker_id in states.followers and partition.leader not in (broker_id, NO_LEADER):
-                lag = max(0, states.high_watermark - states.followers[broker_id].end_offset)
-            yield ReplicaSize(partition, partition.log.size_bytes, lag)
+def replicas_in(cluster: Cluster, broker_id: int, path: str) -> list[Partition]:
+    """The partitions with a replica in a broker's directory, in the order of topic creation and partition."""
+    own = (partition for partition in cluster.partitions() if broker_id in partition.replicas)
+    return [partition for partition in own if directory_of(cluster, partition, broker_id) == path]
+
+
+def lag_of(partition: Partition, broker_id: int) -> int:
+    """The lag of a broker's replica behind the high watermark, in records."""
+    states = partition.replica_states
+    if states is None or broker_id not in states.followers or partition.leader in (broker_id, NO_LEADER):
+        return 0
+    return max(0, states.high_watermark - states.followers[broker_id].end_offset)
 
 
 def move_replica(cluster: Cluster, broker_id: int, topic: str, index: int, path: str) -> None:

@@ -47,18 +47,12 @@ class AbortedTransaction(NamedTuple):
     last_stable_offset: int
 
 
-class EndedTransaction(NamedTuple):
-    """A transaction whose marker some replicas may lack, by the marker's offset."""
-
-    last_offset: int
-    first_offset: int
-
-
 @dataclass(slots=True, eq=False)
 class LogTransactions:
     """``open`` has the first offset of each open transaction by producer id, oldest first.
 
-    ``ended`` has transactions that ended while replicas lagged, ``aborted`` all aborted ones; both ordered by marker.
+    ``ended`` has the marker's and the first offset of transactions that ended while replicas lagged, ``aborted`` all
+    aborted ones; both ordered by marker.
 
     >>> transactions = LogTransactions()
     >>> transactions.begin(producer_id=7, first_offset=3)
@@ -72,7 +66,7 @@ class LogTransactions:
     """
 
     open: dict[int, int] = field(default_factory=dict)
-    ended: list[EndedTransaction] = field(default_factory=list)
+    ended: list[tuple[int, int]] = field(default_factory=list)
     aborted: list[AbortedTransaction] = field(default_factory=list)
 
     def begin(self, producer_id: int, first_offset: int) -> None:
@@ -84,7 +78,7 @@ class LogTransactions:
         first_offset = self.open.pop(producer_id, None)
         if first_offset is None:
             return
-        self.ended.append(EndedTransaction(marker_offset, first_offset))
+        self.ended.append((marker_offset, first_offset))
         if not committed:
             stable = next(iter(self.open.values()), marker_offset + 1)
             self.aborted.append(AbortedTransaction(producer_id, first_offset, marker_offset, stable))
@@ -93,7 +87,7 @@ class LogTransactions:
         """The last stable offset, for a replica with high watermark ``end_offset``."""
         later = self.ended[bisect_left(self.ended, (end_offset, NO_OFFSET)) :]
         oldest = islice(self.open.values(), 1)
-        return min([end_offset, *oldest, *(one.first_offset for one in later)])
+        return min([end_offset, *oldest, *(first_offset for _, first_offset in later)])
 
     def aborted_between(self, offset: int, upper_bound: int) -> list[AbortedTransaction]:
         """The aborted transactions with records from ``offset`` to before ``upper_bound``."""
