@@ -133,9 +133,10 @@ class Cluster:
         """
         rng = Random(seed)
         writer = ImageWriter(Image() if image is None else image, record_log)
-        given = settings if isinstance(settings, KafkaSettings) else KafkaSettings(settings)
+        if not isinstance(settings, KafkaSettings):
+            settings = KafkaSettings(settings, emulates=release is not None)
         cluster = cls(
-            settings=given if release is None else given.emulating(),
+            settings=settings,
             rng=rng,
             id=cluster_id or base64.urlsafe_b64encode(random_uuid(rng)).decode().rstrip("="),
             liveness=Liveness({broker.id: broker for broker in sorted(brokers, key=lambda broker: broker.id)}),

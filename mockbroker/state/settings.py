@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from copy import copy
 from functools import cache
 from typing import Any
 
@@ -91,7 +90,8 @@ class KafkaSettings(dict[str, Any]):
     """Settings by name; a name that is not set has its default.
 
     Values set as text are parsed to the type of the default. ``without_effect`` has the names of settings of Kafka that
-    are set but have no effect here, sorted. Other settings, for a user's placer, are stored unchanged.
+    are set but have no effect here, sorted. Other settings, for a user's placer, are stored unchanged. ``emulates``:
+    the cluster emulates a release.
 
     Raises: ValueError: a value of the wrong type, or UnknownSettingError, an unknown name.
 
@@ -99,13 +99,15 @@ class KafkaSettings(dict[str, Any]):
     6
     >>> KafkaSettings({"background.threads": "4"}).without_effect
     ('background.threads',)
+    >>> KafkaSettings(emulates=True)["leader.imbalance.check.interval.seconds"]
+    300
     """
 
     __slots__ = ("given_names", "without_effect")
 
-    def __init__(self, given: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, given: Mapping[str, Any] | None = None, *, emulates: bool = False) -> None:
         given = given or {}
-        super().__init__(DEFAULTS)
+        super().__init__(DEFAULTS | EMULATED_DEFAULTS if emulates else DEFAULTS)
         self.given_names = frozenset(given)
         self.without_effect: tuple[str, ...] = ()
         strange = [name for name in given if name not in DEFAULTS]
@@ -119,16 +121,6 @@ class KafkaSettings(dict[str, Any]):
             self[name] = parsed(name, value)
         if ASSIGNORS in given:
             check_assignors(self[ASSIGNORS])
-
-    def emulating(self) -> KafkaSettings:
-        """The settings of a cluster that emulates a release.
-
-        >>> KafkaSettings().emulating()["leader.imbalance.check.interval.seconds"]
-        300
-        """
-        own = copy(self)
-        own.update({name: value for name, value in EMULATED_DEFAULTS.items() if name not in self.given_names})
-        return own
 
     def __missing__(self, name: str) -> Any:
         return definition(BROKER, name).default
