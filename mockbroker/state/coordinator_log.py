@@ -108,9 +108,8 @@ def record_of(topic: str, record: Record) -> list[CoordinatorRecord]:
     key, _ = codec(key_type, KEY_VERSION).decode(record.key, TYPE_BYTES)
     value = None if record.value is None else read_versioned(value_type, record.value)
     batch = record.batch
-    if batch is None or not batch.is_transactional:
-        return [CoordinatorRecord(key, value)]
-    return [CoordinatorRecord(key, value, batch.producer_id, batch.producer_epoch)]
+    producer = (batch.producer_id, batch.producer_epoch) if batch is not None and batch.is_transactional else ()
+    return [CoordinatorRecord(key, value, *producer)]
 
 
 @cache

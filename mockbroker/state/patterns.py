@@ -35,16 +35,8 @@ def compiled(text: str) -> Any:
     try:
         return re2.compile(text, options)
     except re2.error as error:
-        raise PatternError(description(error.args[0].decode(errors="replace"))) from None
-
-
-def description(error: str) -> str:
-    """RE2's error message for an expression, without the faulty part.
-
-    >>> description("missing ]: [a-")
-    'missing ]'
-    """
-    return error.split(": ", maxsplit=1)[0]
+        reason = error.args[0].decode(errors="replace")
+        raise PatternError(reason.partition(": ")[0]) from None  # without the faulty part, as of "missing ]: [a-"
 
 
 def name_test(names: Collection[str]) -> Callable[[str], bool]:
