@@ -35,6 +35,7 @@ from mockbroker.state.configs.effective import (
     resource_configs,
     shared_configs,
 )
+from mockbroker.state.configs.resource_rules import check_named
 from mockbroker.state.configs.values import ConfigType
 from mockbroker.state.errors import ApiError
 from mockbroker.state.image import (
@@ -112,9 +113,7 @@ def described_configs(call: Call, resource_type: int, name: str) -> Iterable[Des
     if resource_type in (BROKER_RESOURCE, LOGGERS):
         check_broker_id(name, call.broker.id)
         return broker_configs(configs, call.broker) if resource_type == BROKER_RESOURCE else loggers(call.broker)
-    if resource_type != TOPIC_RESOURCE and not name:
-        kind = "a group" if resource_type == GROUP_RESOURCE else "a client metrics subscription"
-        raise ApiError(ErrorCode.INVALID_REQUEST, f"expected the name of {kind}, got ''")
+    check_named(name)
     return resource_configs(configs, call.broker, KINDS[resource_type], name)
 
 

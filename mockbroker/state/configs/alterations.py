@@ -18,6 +18,7 @@ from mockbroker.state.configs.loggers import LEVELS, ROOT
 from mockbroker.state.configs.resource_rules import (
     check_client_metrics_configs,
     check_group_configs,
+    check_named,
     check_topic_configs,
     invalid,
 )
@@ -92,16 +93,16 @@ class ConfigAlterations:
         before = self.configs.own(kind, name)
         check_sizes_and_minimum(self.configs, kind, name, new)
         after = {config: value for config, value in {**before, **new}.items() if value is not None}
+        if kind != BROKER:
+            check_named(name)
         if kind == TOPIC:
-            if not name:
-                raise invalid_request("expected the name of a topic, got ''")
             check_topic_name(name)
             check_topic_configs(self.configs, after)
             self.configs.cluster.find_topic(name)
         elif kind == GROUP:
-            check_group_configs(self.configs, name, after)
+            check_group_configs(self.configs, after)
         elif kind == CLIENT_METRICS:
-            check_client_metrics_configs(self.configs, name, after)
+            check_client_metrics_configs(self.configs, after)
         return kind, name, new
 
     # loggers, whose levels are the broker's own

@@ -59,10 +59,14 @@ def check_topic_configs(configs: ClusterConfigs, given: Mapping[str, Any]) -> di
     return values
 
 
-def check_group_configs(configs: ClusterConfigs, group_id: str, given: Mapping[str, str]) -> None:
-    """Check a group's configs. Raises ApiError: INVALID_REQUEST, INVALID_CONFIG."""
-    if not group_id:
-        raise invalid_request("expected the name of a group, got ''")
+def check_named(resource: str) -> None:
+    """Raises ApiError: INVALID_REQUEST unless the name of a resource is not empty."""
+    if not resource:
+        raise invalid_request("expected the name of a resource, got ''")
+
+
+def check_group_configs(configs: ClusterConfigs, given: Mapping[str, str]) -> None:
+    """Check a group's configs. Raises ApiError: INVALID_CONFIG."""
     values = typed(configs, GROUP, given, ErrorCode.INVALID_CONFIG)
     for name, value in values.items():
         for (end, limit), bound in configs.bounds(name).items():
@@ -82,10 +86,8 @@ def check_group_configs(configs: ClusterConfigs, group_id: str, given: Mapping[s
         raise invalid("errors.deadletterqueue.topic.name: expected a name that does not begin with __")
 
 
-def check_client_metrics_configs(configs: ClusterConfigs, subscription: str, given: Mapping[str, str]) -> None:
+def check_client_metrics_configs(configs: ClusterConfigs, given: Mapping[str, str]) -> None:
     """Check a subscription's configs. Raises ApiError: INVALID_REQUEST, INVALID_CONFIG."""
-    if not subscription:
-        raise invalid_request("expected the name of a client metrics subscription, got ''")
     values = typed(configs, CLIENT_METRICS, given, ErrorCode.INVALID_REQUEST)
     interval_ms = values.get("interval.ms")
     if interval_ms is not None and interval_ms not in INTERVAL_MS:
