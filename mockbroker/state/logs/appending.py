@@ -65,7 +65,7 @@ def append(
         budget: limit of decompressed bytes; None: the limit of readers for each batch.
         max_segment_bytes: upper limit of a segment, besides the topic's.
     Raises ApiError: TRANSACTIONAL_ID_AUTHORIZATION_FAILED; RefusedAppendError: CORRUPT_MESSAGE, INVALID_RECORD,
-        UNSUPPORTED_COMPRESSION_TYPE, MESSAGE_TOO_LARGE, RECORD_LIST_TOO_LARGE, INVALID_TIMESTAMP,
+        UNSUPPORTED_COMPRESSION_TYPE, MESSAGE_TOO_LARGE, RECORD_LIST_TOO_LARGE, INVALID_TIMESTAMP, KAFKA_STORAGE_ERROR,
         UNKNOWN_SERVER_ERROR, and those of ``PartitionProducers.check``.
     """
     log, rules = partition.log, append_rules(partition.topic)
@@ -83,16 +83,15 @@ def append(
         if first.is_transactional and not has_transactional_id:
             raise ApiError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
         before = partition.producers.check(first) if first.producer_id >= 0 else None
-    except ApiError as error:
-        raise refused(error, log.start_offset) from None
-    if before is not None:
-        return AppendResult(before.base_offset, before.end_offset, before.max_timestamp)
-    try:
+        if before is not None:
+            return AppendResult(before.base_offset, before.end_offset, before.max_timestamp)
         appended = write(
             partition, records, rules, now_ms, max_segment_bytes=max_segment_bytes, headers=headers, limit=limit
         )
     except RecordError as error:
         raise refused(ApiError(code_of(error)), log.start_offset) from None
+    except ApiError as error:
+        raise refused(error, log.start_offset) from None
     written = AppendResult(appended.base_offset, appended.last_offset + 1, now_ms if rules.by_append_time else NO_TIME)
     if first.producer_id >= 0:
         partition.producers.note(first, written.base_offset, appended.max_timestamp)
@@ -102,12 +101,9 @@ def append(
 def check_message_set(records: bytes, rules: AppendRules, bounds: Bounds) -> list[BatchHeader]:
     """The headers of messages of magic 0 or 1, checked as by releases before 4.0.
 
-    Raises ApiError.
+    Raises RecordError, ApiError.
     """
-    try:
-        headers = validate(records, min_magic=0, max_magic=1, allow_zstd=False, log_append_time=rules.by_append_time)
-    except RecordError as error:
-        raise ApiError(code_of(error)) from None
+    headers = validate(records, min_magic=0, max_magic=1, allow_zstd=False, log_append_time=rules.by_append_time)
     _, newest_ms = bounds
     for header in headers:
         if header.size > rules.max_bytes:

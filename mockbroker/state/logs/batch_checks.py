@@ -66,6 +66,7 @@ UNKNOWN_START = -1
 WITHOUT_START = frozenset(
     {
         ErrorCode.CORRUPT_MESSAGE,
+        ErrorCode.KAFKA_STORAGE_ERROR,
         ErrorCode.MESSAGE_TOO_LARGE,
         ErrorCode.RECORD_LIST_TOO_LARGE,
         ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,

@@ -18,6 +18,7 @@ from mockbroker.state.brokers.broker import Broker
 from mockbroker.state.cluster import Cluster
 from mockbroker.state.image import Image
 from mockbroker.state.logs.appending import append, append_marker
+from mockbroker.state.logs.batch_checks import RefusedAppendError
 from mockbroker.state.logs.producers import Marker
 from mockbroker.state.topics.topic import Partition
 from protocol.error_codes import ErrorCode
@@ -232,11 +233,10 @@ def test_a_full_disk_refuses_producers_and_goes_on_when_there_is_room(runs):
     send(runs.partition(), b"one")
     runs.disk.is_full = True
     for _ in range(3):
-        with pytest.raises(StorageError) as refused:
-            send(runs.partition(), b"two")
-        assert refused.value.code == ErrorCode.KAFKA_STORAGE_ERROR
-        with pytest.raises(StorageError):
-            send(runs.partition(index=1), b"two")
+        for index in (0, 1):
+            with pytest.raises(RefusedAppendError) as refused:
+                send(runs.partition(index=index), b"two")
+            assert refused.value.code == ErrorCode.KAFKA_STORAGE_ERROR
     assert values(runs.partition()) == [b"one"]
     runs.disk.is_full = False
     send(runs.partition(), b"three")
