@@ -6,10 +6,10 @@ present logs. It checks that
 - records acknowledged with acks=all are in the log under their offsets, and are those that were sent;
 - records that a consumer got begin at the offset of its request, end below the high watermark, and are still in the
   log, so that no other consumer reads different records there;
-- the combined history is consistent by kafka_rack.consistency: of each batch after ``Journal.watch_history``, else of
-  offsets.
+- after ``Journal.watch_history``, the combined history of all batches is consistent by kafka_rack.consistency.
 
-It does not check topics that were deleted, records that retention deleted, and acks=0 and 1, which guarantee nothing.
+The logs of a real cluster are not here: of its calls only the high watermark and the history are checked. Nothing
+checks topics that were deleted, records that retention deleted, and acks=0 and 1, which guarantee nothing.
 A consumer may read next wherever it likes: on the wire, a seek looks the same as skipping records it got.
 """
 
@@ -41,18 +41,12 @@ def anomalies(journal: Journal, filters: JournalFilters) -> list[str]:
     if cluster is None:
         return []
     found = of_calls(cluster, journal.records(filters), filters)
-    if journal.history is not None:
-        return found + of_history(journal.history.report(), filters)
-    from mockbroker.core.journal.history import check_records
-
-    return found + of_history(check_records([record for _, record in journal.records(filters)], cluster), filters)
+    return found if journal.history is None else found + of_history(journal.history.report(), filters)
 
 
 def of_calls(cluster: Cluster, records: Iterable[tuple[int, CallRecord]], filters: JournalFilters) -> list[str]:
     """The inconsistencies between single calls and the present logs; the first thousand or some more."""
     found: list[str] = []
-    if cluster.is_mirror:  # the real cluster has the logs, and this process does not read them
-        return found
     for sequence, record in records:
         found += of_call(cluster, sequence, record, filters)
         if len(found) >= MAX_ANOMALIES:
@@ -108,20 +102,22 @@ def misread(cluster: Cluster, part: FetchedPart, who: str) -> Iterator[str]:
     name = f"{part.topic}-{part.partition}"
     if part.next_offset < 0:
         return
+    what = f"offsets {part.first_offset} to {part.next_offset - 1} of {name}, returned to {who},"
+    if part.next_offset > part.high_watermark:
+        yield f"{what} reach over the high watermark {part.high_watermark}"
+    partition = partition_of(cluster, part.topic_id, part.partition)
+    if partition is None:
+        return
     if part.first_offset > part.fetch_offset or part.next_offset <= part.fetch_offset:
         yield (
             f"offset {part.fetch_offset} of {name} was requested, but offsets {part.first_offset} to "
             f"{part.next_offset - 1} were returned to {who}"
         )
-    what = f"offsets {part.first_offset} to {part.next_offset - 1} of {name}, returned to {who},"
-    if part.next_offset > part.high_watermark:
-        yield f"{what} reach over the high watermark {part.high_watermark}"
-    partition = partition_of(cluster, part.topic_id, part.partition)
-    if partition is not None and part.next_offset > partition.log.end_offset:
+    if part.next_offset > partition.log.end_offset:
         yield f"{what} are no longer in its log, which ends at {partition.log.end_offset}"
 
 
 def partition_of(cluster: Cluster, topic_id: bytes, index: int) -> Partition | None:
-    """The partition, None if its topic was deleted or has no such number."""
-    topic = cluster.topic_by_id.get(topic_id)
+    """The partition with its log; None if its topic was deleted, or if a real cluster has the log."""
+    topic = None if cluster.is_mirror else cluster.topic_by_id.get(topic_id)
     return topic.partitions[index] if topic is not None and 0 <= index < len(topic.partitions) else None
