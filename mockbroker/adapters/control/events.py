@@ -21,7 +21,6 @@ from mockbroker.adapters.control.cluster_json import cluster_of
 from mockbroker.adapters.control.group_operations import groups_of
 from mockbroker.adapters.control.operations import ControlCall, operation
 from mockbroker.adapters.control.problems import ControlProblem
-from mockbroker.core.journal.filters import JournalFilters
 
 if TYPE_CHECKING:
     from mockbroker.adapters.served_cluster import ServedCluster
@@ -33,7 +32,6 @@ MAX_REQUESTS = 200  # of one event
 STILL_HERE_S = 15.0
 RETRY_MS = 1000
 MEDIA_TYPE = "text/event-stream"
-EVERYTHING = JournalFilters.of({})
 
 
 class EventKind:
@@ -106,8 +104,7 @@ class EventHub:
 
     def requests(self, after: int, mark: int) -> bytes:
         """The last calls after one mark and up to another, and how many more there were."""
-        first = max(after + 1, mark + 1 - MAX_REQUESTS)
-        found = self.cluster.journal.scan(EVERYTHING, first, mark + 1 - first)
+        found = self.cluster.journal.since(max(after, mark - MAX_REQUESTS))
         entries = msgspec.json.encode([entry.to_json() for entry in found])
         skipped = max(0, mark - after - len(found))
         return b'{"requests":%s,"skipped":%d,"next":%d}' % (entries, skipped, mark)

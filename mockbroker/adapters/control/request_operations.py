@@ -10,13 +10,12 @@ import msgspec
 
 from mockbroker.adapters.control.operations import ControlCall, Parameter, operation
 from mockbroker.adapters.control.problems import ASSERTION_FAILED, ControlProblem, bad_request
-from mockbroker.core.journal import Journal, JournalEntry
+from mockbroker.core.journal import JournalEntry
 from mockbroker.core.journal.assertions import CLAIMS, check
 from mockbroker.core.journal.entry import JSON_FIELDS
 from mockbroker.core.journal.filters import JournalFilters
 
 DEFAULT_LIMIT, MAX_LIMIT = 1000, 10_000
-SCANNED_CALLS = 1000
 SEPARATED = frozenset({"api", "broker", "partition", "locality", "error"})
 """Filters whose values never have a comma in them, so that one may stand between values."""
 FILTERS = (
@@ -78,27 +77,15 @@ class AssertionHolds(msgspec.Struct):
 @operation("GET", "/requests", "The last calls", tag="requests", answer=RequestsView, parameters=FILTERS)
 async def requests(call: ControlCall) -> Any:
     """A filter may be repeated: one of its values has to match. Poll with `since`."""
-    wanted = JournalFilters.of(filters_in(call.query))
+    filters = filters_in(call.query)
+    wanted = JournalFilters.of(filters)
     limit = min(wanted.limit or DEFAULT_LIMIT, MAX_LIMIT)
     journal = call.cluster.journal
     mark = journal.mark()
-    found = last_matching(journal, wanted, limit)
+    found = journal.find(**{**filters, "limit": limit})
     if wanted.has_since and len(found) == limit:
         mark = found[-1].sequence
     return {"requests": [entry.to_json() for entry in found], "next": mark, "dropped": journal.dropped}
-
-
-def last_matching(journal: Journal, wanted: JournalFilters, limit: int) -> list[JournalEntry]:
-    """The entries that match: the first ones after ``since``, else the last ones, without reading all others."""
-    first, end = max(journal.first_sequence, wanted.since + 1), journal.mark()
-    if wanted.has_since:
-        return journal.scan(wanted, first, end + 1 - first)[:limit]
-    found: list[JournalEntry] = []
-    while end >= first and len(found) < limit:
-        start = max(first, end + 1 - SCANNED_CALLS)
-        found[:0] = journal.scan(wanted, start, end + 1 - start)
-        end = start - 1
-    return found[-limit:]
 
 
 @operation("POST", "/requests/count", "Count calls", tag="requests", body=FilterBody, answer=CountView)

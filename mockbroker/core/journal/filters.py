@@ -134,12 +134,6 @@ class JournalFilters:
             return False
         return index is None or (partition is not None and index.match(str(partition)))
 
-    def limited(self, found: list[JournalEntry]) -> list[JournalEntry]:
-        """The entries up to ``limit``: the last ones, or with a mark the first ones after it."""
-        if self.limit is None:
-            return found
-        return found[: self.limit] if self.has_since else found[-self.limit :]
-
 
 def pattern_of(name: str, value: object) -> FilterPattern:
     """The pattern of a filter's values. Raises FilterError."""

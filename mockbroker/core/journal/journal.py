@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from mockbroker.call import Outcome
 from mockbroker.core.journal.entry import JournalEntry
 from mockbroker.core.journal.records import (
-    CONSUMER_GROUP_HEARTBEAT,
     ITEM_BYTES,
-    JOIN_GROUP,
     PRODUCE,
     RECORD_BYTES,
     SHARED_BYTES,
@@ -21,14 +18,12 @@ from mockbroker.core.journal.records import (
     LeaderRacks,
     Observed,
     leader_racks_of,
-    named_rack,
     observed,
     observed_client,
     record_of,
 )
 from mockbroker.core.own_thread import InOwnThread, in_own_thread
 from mockbroker.handlers.transferred import WITH_PARTS, parts_of
-from protocol.errors import ProtocolError
 
 if TYPE_CHECKING:
     from mockbroker.call import Call, Part
@@ -73,26 +68,21 @@ class Journal(InOwnThread):
             self.history.call_ended(outcome)
         call = outcome.call
         self.cluster = call.cluster
-        client = call.session.observed
         size = RECORD_BYTES
-        if client is None:
-            client = observed_client(call.session)
-            size += client.size_bytes
         parts = call.parts
         if parts is None and call.api_key in WITH_PARTS:
             parts = parts_of(outcome)
         found: Observed | None = None
         if parts is None:
-            if call.cached is not None:
-                call.observed = call.cached.observed
-            found = call.observed
-            if found is None:
-                found = self._look_at(outcome)
-                client = observed_client(call.session)  # it may have named its rack
+            found = observed(outcome)
             size += found.size_bytes
         else:
             fresh = 0 if call.in_session else len(call.wanted)
             size += ITEM_BYTES * (len(parts) + fresh) + SHARED_BYTES * len(call.wanted)
+        client = call.session.observed
+        if client is None:
+            client = observed_client(call.session)
+            size += client.size_bytes
         leaders = NO_LEADERS if parts is None else self._leaders_of(call, parts)
         self._records.append(record_of(outcome, client, size, found, parts or (), call.wanted, leaders))
         self.size_bytes += size
@@ -103,7 +93,7 @@ class Journal(InOwnThread):
     def watch_history(self) -> None:
         """From now on read each batch that is written or read, for ``assert_consistent``, in bounded memory.
 
-        That costs time with each Produce and Fetch; without it ``assert_consistent`` uses offsets and the present logs.
+        That costs time with each Produce and Fetch; without it ``assert_consistent`` uses the present logs.
         """
         from mockbroker.core.journal.history import ObservedHistory
 
@@ -120,15 +110,6 @@ class Journal(InOwnThread):
                 if part.topic not in leader_racks and part.topic in cluster.topics:
                     leader_racks[part.topic] = leader_racks_of(cluster, part.topic)
         return leader_racks
-
-    def _look_at(self, outcome: Outcome) -> Observed:
-        """The facts of a call without parts; learns the rack that its client names."""
-        call = outcome.call
-        if call.api_key in (JOIN_GROUP, CONSUMER_GROUP_HEARTBEAT):
-            with suppress(ProtocolError):
-                if call.body_start and (rack := named_rack(call)):
-                    call.session.note_named_rack(rack)  # for all calls of its connection
-        return observed(outcome)
 
     def _shrink(self) -> None:
         """Drop the oldest calls until the rest fits."""
@@ -184,8 +165,7 @@ class Journal(InOwnThread):
         """
         from mockbroker.core.journal.filters import JournalFilters
 
-        wanted = JournalFilters.of({**filters, "limit": limit})
-        return wanted.limited(self.scan(wanted))
+        return self._matching(JournalFilters.of({**filters, "limit": limit}))
 
     def count(self, /, *, limit: int | None = None, **filters: Any) -> int:
         """The number of entries that match, with the filters of ``find``."""
@@ -210,8 +190,8 @@ class Journal(InOwnThread):
         return dict(sorted(found.items(), key=lambda one: (-one[1], one[0])))
 
     @in_own_thread
-    def scan(self, wanted: JournalFilters, first: int | None = None, count: int | None = None) -> list[JournalEntry]:
-        """The matching entries among those that ``records`` reads, so that a long journal can be read in pieces."""
+    def _matching(self, wanted: JournalFilters) -> list[JournalEntry]:
+        """The matching entries up to the limit: the last ones, or with a mark the first ones after it."""
         if self._known is None:
             from mockbroker.core.journal.verdicts import Verdicts
 
@@ -223,9 +203,11 @@ class Journal(InOwnThread):
                 last = record.client
                 known.learn(last)
         known.learned = self.mark()
-        records = self.records(wanted, first, count)
+        is_from_end = wanted.limit is not None and not wanted.has_since
+        records = self.records(wanted, is_from_end=is_from_end)
         entries = (known.entry(record, sequence, self.cluster) for sequence, record in records)
-        return [entry for entry in entries if wanted.match(entry)]
+        found = list(islice((entry for entry in entries if wanted.match(entry)), wanted.limit))
+        return found[::-1] if is_from_end else found
 
     @property
     def first_sequence(self) -> int:
@@ -236,20 +218,15 @@ class Journal(InOwnThread):
         """The number of calls after a mark that are no longer stored."""
         return min(self.dropped, max(0, self._gone - mark))
 
-    def records(
-        self, wanted: JournalFilters, first: int | None = None, count: int | None = None
-    ) -> Iterator[tuple[int, CallRecord]]:
-        """The stored calls that may match the filters, with their sequences.
-
-        Args:
-            first: the sequence to begin with; default: the next after the filters' mark.
-            count: how many calls to read; default: all.
-        """
-        start = max(0, (wanted.since if first is None else first - 1) - self._gone)
-        end = None if count is None else start + count
-        for sequence, record in enumerate(islice(self._records, start, end), self._gone + start + 1):
-            if wanted.may_match(record):
-                yield sequence, record
+    def records(self, wanted: JournalFilters, *, is_from_end: bool = False) -> Iterator[tuple[int, CallRecord]]:
+        """The stored calls after the filters' mark that may match them, with their sequences."""
+        start = max(0, wanted.since - self._gone)
+        numbered: Iterable[tuple[int, CallRecord]]
+        if is_from_end:
+            numbered = zip(range(self.mark(), self._gone + start, -1), reversed(self._records), strict=False)
+        else:
+            numbered = enumerate(islice(self._records, start, None), self._gone + start + 1)
+        return ((sequence, record) for sequence, record in numbered if wanted.may_match(record))
 
     # assertions: each raises AssertionError with a sentence if it does not hold. Filters are those of ``find``. An
     # assertion fails if they select no calls, or if some of these calls are no longer stored.

@@ -7,6 +7,7 @@ the journal is read (``verdicts.py``).
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -157,12 +158,16 @@ def record_of(
 
 
 def observed(outcome: Outcome) -> Observed:
-    """The subjects and errors of a call without parts."""
+    """The subjects and errors of a call without parts; its session learns the rack that it names."""
     call = outcome.call
     cached = call.cached
     found: Observed | None = call.observed if cached is None else cached.observed
     if found is not None:
         return found
+    if call.body_start and call.api_key in (JOIN_GROUP, CONSUMER_GROUP_HEARTBEAT):
+        with suppress(ProtocolError):
+            if rack := named_rack(call):
+                call.session.note_named_rack(rack)  # for all calls of its connection
     subjects = request_subjects(call)
     errors = error_names(error_codes(response_of(outcome)))
     if cached is not None:  # shared by all calls that this cached response answers
@@ -227,7 +232,10 @@ def leader_racks_of(cluster: Cluster, name: str) -> frozenset[str]:
 
 
 def named_rack(call: Call) -> str | None:
-    """The rack that a member of a group names as its own, in a heartbeat (KIP-848) or as it joins (KIP-881)."""
+    """The rack that a member of a group names as its own, in a heartbeat (KIP-848) or as it joins (KIP-881).
+
+    Raises ProtocolError: its subscription cannot be read.
+    """
     request = call.request
     if call.api_key == CONSUMER_GROUP_HEARTBEAT:
         rack: str | None = request.rack_id
@@ -235,16 +243,10 @@ def named_rack(call: Call) -> str | None:
     from protocol.embedded.consumer_protocol import ConsumerProtocolSubscription
     from protocol.embedded.versioned import read_versioned
 
-    if request.protocol_type != "consumer":
+    if request.protocol_type != "consumer" or not request.protocols:
         return None
-    for one in request.protocols:
-        try:
-            found: str | None = read_versioned(ConsumerProtocolSubscription, one.metadata).rack_id
-        except ProtocolError:
-            continue
-        if found:
-            return found
-    return None
+    found: str | None = read_versioned(ConsumerProtocolSubscription, request.protocols[0].metadata).rack_id
+    return found
 
 
 # the records of a Produce

@@ -4,7 +4,6 @@ import json
 
 import pytest
 
-from mockbroker.adapters.control import request_operations
 from mockbroker.core.journal.assertions import check
 from tests.unit.mockbroker.adapters.control.calls import read, write
 
@@ -72,8 +71,7 @@ async def test_with_a_limit_the_next_page_goes_on_where_this_one_ends(http, serv
     assert pages == [[1, 2, 3], [4]]
 
 
-async def test_a_long_journal_is_looked_through_in_pieces(http, cluster, served, monkeypatch):
-    monkeypatch.setattr(request_operations, "SCANNED_CALLS", 1)
+async def test_the_last_calls_come_in_their_order(http, cluster, served):
     entries = [entry.to_json() for entry in cluster.journal]
     assert (await http.get("/requests")).json()["requests"] == json.loads(json.dumps(entries))
     assert [one["sequence"] for one in (await http.get("/requests?limit=2")).json()["requests"]] == [3, 4]
@@ -154,10 +152,7 @@ async def test_a_claim_that_does_not_hold_is_answered_with_its_sentence(http, se
         {"assert": "no_errors", "topic": "none", "since": 1},
     ],
 )
-async def test_a_claim_is_refused_by_the_sentence_that_the_journal_itself_has_while_others_have_their_turns(
-    http, cluster, served, claim, monkeypatch
-):
-    monkeypatch.setattr(request_operations, "SCANNED_CALLS", 1)
+async def test_a_claim_is_refused_by_the_sentence_that_the_journal_itself_has(http, cluster, served, claim):
     arguments = {name: value for name, value in claim.items() if name != "assert"}
     with pytest.raises(AssertionError) as refused:
         check(claim["assert"], arguments, cluster.journal)
