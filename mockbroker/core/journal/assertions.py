@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from mockbroker.core.journal.journal import Journal
 
 APIS_WITH_RECORDS = ("Produce", "Fetch", *(name for part in parts() for name in part.apis_with_records))
-NOTHING_TO_SAVE = ("redirect", "empty_fetch")
-"""Reasons of crossing bytes that reads from the nearest replica cause: redirects, and fetches without new records."""
 STEPS_OF_THE_PROTOCOL = frozenset({"MEMBER_ID_REQUIRED", "REBALANCE_IN_PROGRESS"})
 """Errors that instruct a member of a group what to do next (KIP-394; a rebalance that begins)."""
 API_VERSIONS, UNSUPPORTED_VERSION = "ApiVersions", "UNSUPPORTED_VERSION"
@@ -46,9 +44,6 @@ class Selected(NamedTuple):
     filters: JournalFilters
     entries: list[JournalEntry]
     subject: str
-
-
-SharesOf = Callable[[Selected, JournalEntry], list[Share]]
 
 
 def check(name: str, arguments: Mapping[str, Any], journal: Journal) -> None:
@@ -71,12 +66,12 @@ def check(name: str, arguments: Mapping[str, Any], journal: Journal) -> None:
 
 def rack_local(journal: Journal, arguments: dict[str, Any]) -> None:
     claim = "to be served in its own rack"
-    selected, counted = select_served(journal, arguments, counted_shares, f"{claim}, not redirected alone")
+    selected, served = select_served(journal, arguments, f"{claim}, not redirected alone")
     for locality, what in (("cross", "crossed racks"), ("unknown", "came from an unknown rack")):
-        others = [(entry, shares) for entry, shares in counted if entry.locality == locality]
+        others = [(entry, shares) for entry, shares in served if entry.locality == locality]
         if others:
-            fail(f"{len(others):,} of {calls(counted)} {what}: expected every {selected.subject} {claim}", others)
-    check_all_stored(journal, selected, f"{claim}, as were all {calls(counted)} that are stored")
+            fail(f"{len(others):,} of {calls(served)} {what}: expected every {selected.subject} {claim}", others)
+    check_all_stored(journal, selected, f"{claim}, as were all {calls(served)} that are stored")
 
 
 def served_by(journal: Journal, arguments: dict[str, Any]) -> None:
@@ -86,7 +81,7 @@ def served_by(journal: Journal, arguments: dict[str, Any]) -> None:
     servers = {"rack": rack, "broker": broker}
     patterns = {name: pattern_of(name, value) for name, value in servers.items() if value is not None}
     claim = f"to be served by {' and '.join(f'{name} {bare(pattern)}' for name, pattern in patterns.items())}"
-    selected, served = select_served(journal, arguments, served_shares, claim)
+    selected, served = select_served(journal, arguments, claim)
     others = [
         (entry, parts)
         for entry, parts in served
@@ -106,18 +101,18 @@ def cross_rack_bytes(journal: Journal, arguments: dict[str, Any]) -> None:
     if isinstance(at_most, bool) or not isinstance(at_most, int) or at_most < 0:
         raise FilterError(f"at_most: expected a number of bytes from 0, got {at_most!r}")
     claim = f"to cross racks with at most {amount(at_most)}"
-    selected, counted = select_served(journal, arguments, counted_shares, claim)
-    known = [(entry, parts) for entry, parts in counted if entry.locality != "unknown"]
+    selected, served = select_served(journal, arguments, claim)
+    known = [(entry, parts) for entry, parts in served if entry.locality != "unknown"]
     crossing = [(entry, parts) for entry, parts in known if entry.locality == "cross"]
     crossed = sum(share.bytes for _, shares in crossing for share in shares)
     if crossed > at_most:
         fail(
-            f"{amount(crossed)} in {len(crossing):,} of {calls(counted)} crossed racks: expected at most "
+            f"{amount(crossed)} in {len(crossing):,} of {calls(served)} crossed racks: expected at most "
             f"{amount(at_most)} of {selected.subject}",
             crossing,
         )
     if not known:
-        fail(f"all {calls(counted)} came from an unknown rack: expected {selected.subject} {claim}", counted)
+        fail(f"all {calls(served)} came from an unknown rack: expected {selected.subject} {claim}", served)
     check_all_stored(journal, selected, f"{claim}; {amount(crossed)} are stored")
 
 
@@ -172,12 +167,10 @@ def select(journal: Journal, arguments: Mapping[str, Any], *, with_records: bool
     return Selected(filters, entries, subject)
 
 
-def select_served(
-    journal: Journal, arguments: Mapping[str, Any], shares_of: SharesOf, claim: str
-) -> tuple[Selected, list[tuple[JournalEntry, list[Share]]]]:
+def select_served(journal: Journal, arguments: Mapping[str, Any], claim: str) -> tuple[Selected, Counted]:
     """The selected calls, and those that have shares, with these. Raises AssertionError: none has any."""
     selected = select(journal, arguments, with_records=True)
-    served = [(entry, shares) for entry in selected.entries if (shares := shares_of(selected, entry))]
+    served = [(entry, shares) for entry in selected.entries if (shares := served_shares(selected, entry))]
     if not served:
         raise AssertionError(
             f"expected {selected.subject} {claim}, but none of {calls(selected.entries)} was served: "
@@ -207,37 +200,17 @@ def there_are(journal: Journal, filters: JournalFilters) -> str:
     return f"; there are {frequent(f'{entry.api} by {quoted(entry.client_id)}' for entry in entries)}"
 
 
-def counted_shares(selected: Selected, entry: JournalEntry) -> list[Share]:
-    """The shares of a call that count: those of the selected topics, except for redirects to a nearer replica."""
-    if entry.category == "other" and entry.api in APIS_WITH_RECORDS:
-        return []  # it was not answered
+def served_shares(selected: Selected, entry: JournalEntry) -> Sequence[Share]:
+    """The shares of the selected topics that a broker wrote, returned or answered itself; of other APIs, the call."""
+    if entry.traffic is None:
+        return entry.shares if entry.response_bytes and entry.api not in APIS_WITH_RECORDS else ()
     return [
         share
-        for share in selected_shares(selected, entry)
-        if share.reason not in NOTHING_TO_SAVE and not is_redirect(entry, share)
+        for share in entry.shares
+        if share.topic in entry.traffic
+        and share.reason != "redirect"
+        and selected.filters.meets(share.topic, share.partition)
     ]
-
-
-def is_redirect(entry: JournalEntry, share: Share) -> bool:
-    """True if a reader was only redirected, which in its own rack has no reason; or for a fetch without partitions."""
-    if entry.redirects and share.topic in entry.redirects and share.topic not in (entry.traffic or {}):
-        return True
-    return entry.category == "consume" and share.topic is None
-
-
-def served_shares(selected: Selected, entry: JournalEntry) -> list[Share]:
-    """The shares that a broker wrote, returned or answered itself."""
-    if entry.traffic is None and (entry.api in APIS_WITH_RECORDS or not entry.response_bytes):
-        return []
-    shares = selected_shares(selected, entry)
-    return shares if entry.traffic is None else [share for share in shares if share.topic in entry.traffic]
-
-
-def selected_shares(selected: Selected, entry: JournalEntry) -> list[Share]:
-    """The shares of the selected topics; the whole call if it names no partition."""
-    shares = entry.shares
-    is_whole = len(shares) == 1 and shares[0].topic is None
-    return [share for share in shares if is_whole or selected.filters.meets(share.topic, share.partition)]
 
 
 def errors_of(entry: JournalEntry) -> list[str]:
