@@ -125,21 +125,11 @@ class Traffic(InOwnThread):
             return
         if parts is None and (errors := (call.observed or observed(outcome)).errors):
             self._count_errors(api_key, errors)
-        is_sent = api_key == PRODUCE and call.decoded is not None and not answered
-        key = (client, api_key, api_key == FETCH and answered > 0, is_sent)
-        tally = self._tallies.get(key)
-        if tally is None:
-            tally = self._new(key, outcome, client)
-            if is_sent:  # a real broker's result is unknown
-                flow = judged(tally.flow, "produce", tally.flow.client_rack)
-                tally = self._tallies[key] = tally._replace(flow=flow, rest=tally.flow)
-        sums = tally.sums
+        key = (client, api_key, api_key == FETCH and answered > 0)
+        sums = (self._tallies.get(key) or self._new(key, outcome, client)).sums
         sums[0] += 1
         sums[1] += requested
         sums[2] += answered
-        if is_sent:
-            data = call.decoded.topic_data
-            sums[3] += sum(len(one.records or b"") for topic in data for one in topic.partition_data)
 
     def _add_parts(
         self, outcome: Outcome, client: ObservedClient, parts: Iterable[Part], requested: int, answered: int

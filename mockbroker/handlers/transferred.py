@@ -10,10 +10,13 @@ from struct import Struct
 from typing import Any
 
 from mockbroker.call import Call, FetchedPart, Outcome, Part, ProducedPart
+from mockbroker.handlers.error_responses import answer_parts
 from mockbroker.state.cluster import Cluster
+from mockbroker.state.errors import ApiError
 from mockbroker.state.sessions.fetch_sessions import FetchPartition
+from mockbroker.subjects import topic_name
 from protocol.framing import Pieces
-from protocol.registry import api_key_of
+from protocol.registry import api_key_of, message_class
 
 PRODUCE, FETCH = 0, 1
 WITH_PARTS = frozenset({PRODUCE, FETCH, api_key_of("ShareFetch")})
@@ -30,7 +33,7 @@ MAGIC_OF_BATCHES = 2
 def parts_of(outcome: Outcome) -> Sequence[Part] | None:
     """The parts of a call of ``WITH_PARTS`` that its handler did not record.
 
-    None without a response, and if a single error covers all partitions.
+    None without a response, unless a Produce was read, and if a single error covers all partitions.
     """
     call, response = outcome.call, outcome.response
     if response is not None:
@@ -38,7 +41,18 @@ def parts_of(outcome: Outcome) -> Sequence[Part] | None:
             call.parts = produced_parts(call, response)
         elif not response.error_code:
             call.parts = fetched_parts(call, response, call.wanted)
+    elif call.api_key == PRODUCE and call.decoded is not None:  # with acks=0, or its answer did not come
+        entries = answer_parts(call, call.request, message_class(PRODUCE, "response"), refuse_by_faults)
+        call.parts = produced_parts(call, entries, ends={})
     return call.parts
+
+
+def refuse_by_faults(call: Call, _entry: Any, topic: Any, one: Any) -> None:
+    """Raise ApiError for a partition that a fault refused."""
+    name = topic_name(call, topic)
+    code = call.injected.error_of(name, one.index) if call.injected is not None and name else None
+    if code is not None:
+        raise ApiError(code)
 
 
 def produced_parts(call: Call, response: Any, ends: Mapping[int, int] | None = None) -> list[ProducedPart]:

@@ -5,14 +5,9 @@ Observers get the results of a Produce, Fetch or ShareFetch as from our handlers
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, cast
 
-from mockbroker.call import Call, Part
-from mockbroker.handlers.error_responses import answer_parts
-from mockbroker.handlers.transferred import produced_parts
-from mockbroker.state.errors import ApiError
-from mockbroker.subjects import topic_name
+from mockbroker.call import Call
 from protocol.apis.headers import ResponseHeader
 from protocol.codec import check_trailing, codec
 from protocol.headers import read_response, response_header_version
@@ -45,17 +40,3 @@ def view_large_produce(call: Call) -> None:
     if call.api_key == PRODUCE and len(call.frame) >= VIEWED_BYTES and call.decoded is None:
         decode = codec(message_class(PRODUCE, "request"), call.version).view_decoder()
         call.decoded, _ = decode(call.frame, call.body_start)
-
-
-def sent_parts(call: Call) -> Sequence[Part]:
-    """The parts of a Produce without an answer (acks=0), with the errors of faults."""
-    injected = call.injected
-
-    def check(_call: Call, _entry: Any, topic: Any, one: Any) -> None:
-        name = topic_name(call, topic)
-        code = injected.error_of(name, one.index) if injected is not None and name else None
-        if code is not None:
-            raise ApiError(code)
-
-    answer = answer_parts(call, call.request, message_class(PRODUCE, "response"), check)
-    return produced_parts(call, answer, ends={})

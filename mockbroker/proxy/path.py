@@ -18,7 +18,7 @@ from mockbroker.parts import provided
 from mockbroker.proxy.addresses import may_carry_addresses, rewrite_addresses
 from mockbroker.proxy.api_versions import clamp
 from mockbroker.proxy.faults import sending_of
-from mockbroker.proxy.frames import read_answer, sent_parts, view_large_produce
+from mockbroker.proxy.frames import read_answer, view_large_produce
 from mockbroker.proxy.login import LoginFollower, LoginNotFollowedError, refusal_of_first_frame
 from mockbroker.proxy.sessions import fetch_answered, fetch_forwarded
 from mockbroker.session import Session
@@ -103,8 +103,6 @@ class ProxyPath(CallPath):
                 if refusal is not None:
                     if request is not None:
                         link.forward(call, (encoded_request(call, request),), is_answered=False)
-                    if refusal.closes is not None:
-                        call.parts = sent_parts(call)
                     return refusal
                 if request is not call.request or call.injected.hides_part:
                     changed = request
@@ -121,10 +119,7 @@ class ProxyPath(CallPath):
             return Verdict(closes=str(error))
         if call.api_key == SASL_HANDSHAKE:
             link.login.handshake_sent(call.version)
-        verdict = link.forward(call, frame, is_answered=is_answered)
-        if not is_answered:
-            call.parts = sent_parts(call)
-        return verdict
+        return link.forward(call, frame, is_answered=is_answered)
 
     def is_silenced(self, call: Call) -> bool:
         """True if a call waits forever, so that neither it nor the connection's next calls continue."""

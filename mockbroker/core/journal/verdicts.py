@@ -9,16 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import lru_cache, partial
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from kafka_rack.diskless import ZONE_KEYS
-from kafka_rack.locality.client_location import locate_client
+from kafka_rack.locality.client_location import UNKNOWN_LOCATION, ClientLocation, locate_client
+from kafka_rack.locality.evidence import AMONG_BROKERS
 from kafka_rack.locality.reasons import Facts, LocalityVerdict, judge
 from kafka_rack.writers import can_partition_by_rack
 from kafka_rack.zones import zone_in_client_id
-from mockbroker.call import Ending, FetchedPart, Part, ProducedPart
+from mockbroker.call import FetchedPart, Part, ProducedPart
 from mockbroker.core.journal.entry import LENGTH_BYTES, NO_TOPICS, JournalEntry, Share
 from mockbroker.core.journal.records import (
     FETCH,
@@ -34,18 +35,13 @@ from mockbroker.core.response_errors import error_names
 from protocol.registry import APIS
 
 if TYPE_CHECKING:
-    from kafka_rack.locality.rack_rules import RackRules
     from mockbroker.state.cluster import Cluster
 
 REQUEST, CLIENT_ID, LISTENER, CONNECTION, CLIENT = "request", "client.id", "listener", "connection", "client"
 REPLICA, BROKER, RACKS_FILE = "replica", "broker", "racks_file"
-NAMED_IN_REQUESTS_FOR_DISKLESS = {CLIENT_ID: "client_id"}
-"""The source of a rack here -> its name in ``kafka_rack.locality``, if they differ."""
-AMONG_BROKERS = frozenset({4, 5, 6, 7, 27, 56, 58, 62, 63, 67, 73})
-"""APIs that only brokers and controllers call; their client id is their own number."""
 MAX_CLIENTS = 10_000
 """The limit of client ids with addresses whose racks are stored."""
-MAX_VERDICTS = 10_000
+judged_once = lru_cache(maxsize=10_000)(judge)
 Judged = Callable[..., LocalityVerdict]
 """``Verdicts.verdict`` for some bytes of one call; takes the facts of ``kafka_rack.locality``."""
 
@@ -53,27 +49,9 @@ Keyed = Callable[[ProducedPart], bool | None]
 """Returns True if any of the written records has a key; None if unknown."""
 
 
-class ClientPlace(NamedTuple):
-    """A client's rack and its source, and the rack that it named and where; ``detail`` if it named a wrong one."""
-
-    rack: str | None
-    source: str | None
-    named: str | None = None
-    named_in: str | None = None
-    detail: str | None = None
-
-    @classmethod
-    def said(cls, rack: str, source: str | None) -> ClientPlace:
-        """The place that a client names itself."""
-        return cls(rack, source, rack, NAMED_IN_REQUESTS_FOR_DISKLESS.get(source or "", source))
-
-
-NOWHERE = ClientPlace(None, None)
-
-
 @dataclass(slots=True, eq=False)
 class Verdicts:
-    """The racks that clients named, and the verdicts that were computed.
+    """The racks that clients named, for the verdicts on their calls.
 
     ``learned`` is the sequence of the last call whose client was read.
     """
@@ -81,7 +59,6 @@ class Verdicts:
     learned: int = 0
     client_racks: dict[tuple[str, str], str | None] = field(default_factory=dict)
     """The rack that a client id at an address named on any connection; None where they differ."""
-    found: dict[tuple[Any, ...], LocalityVerdict] = field(default_factory=dict)
 
     def learn(self, client: ObservedClient) -> None:
         """Learn the rack that a client named in its requests."""
@@ -102,9 +79,9 @@ class Verdicts:
         """The journal entry of a call; ``keyed`` says if the records of a part have keys, if their log should not."""
         client = record.client
         category = category_of(record)
-        place = self.place(client, record, category, cluster)
-        locality = locality_of(place.rack, client.broker_rack)
-        judged = partial(self.verdict, record, place, category, cluster)
+        location = self.locate(client, record, category, cluster)
+        locality = locality_of(location.rack, client.broker_rack)
+        judged = partial(self.verdict, record, location, category, cluster)
         shares: list[Share] = []
         topics: Mapping[str, tuple[int, ...]]
         traffic: dict[str, int] | None = None
@@ -116,7 +93,7 @@ class Verdicts:
             if category != "other":
                 if keyed is None:
                     keyed = partial(has_keys, cluster if locality == "cross" else None)  # else keys do not matter
-                shares = [share_of(judged, record, part, place, cluster, keyed) for part in record.parts]
+                shares = [share_of(judged, record, part, location.rack, cluster, keyed) for part in record.parts]
         if not shares:
             verdict = judged(whole=category != "consume")
             sizes = frame_sizes(record) if category == "other" else (0, 0)
@@ -127,7 +104,7 @@ class Verdicts:
             client.broker_id,
             client.broker_rack,
             client.client_id,
-            place.rack,
+            location.rack,
             client.address,
             client.connection,
             record.api_key,
@@ -136,7 +113,7 @@ class Verdicts:
             record.response_bytes,
             traffic,
             redirects_of(record.parts),
-            place.source,
+            location.known_from,
             record.ending.value,
             record.reason,
             sequence,
@@ -157,77 +134,69 @@ class Verdicts:
 
     # where the client is
 
-    def place(self, client: ObservedClient, record: CallRecord, category: str, cluster: Cluster | None) -> ClientPlace:
-        """The place of a client; for replication, of the follower."""
+    def locate(
+        self, client: ObservedClient, record: CallRecord, category: str, cluster: Cluster | None
+    ) -> ClientLocation:
+        """The location of a client; for replication, of the follower."""
         if category == "replication":
-            return broker_place(cluster, record.replica_id, REPLICA)
-        if record.api_key in AMONG_BROKERS and client.client_id is not None and client.client_id.isdecimal():
-            return broker_place(cluster, int(client.client_id[:9]), BROKER)
-        found = self.place_said(client)
+            return locate_broker(cluster, record.replica_id, REPLICA)
+        if api_name(record.api_key) in AMONG_BROKERS and client.client_id is not None and client.client_id.isdecimal():
+            return locate_broker(cluster, int(client.client_id[:9]), BROKER)
+        rack, source = self.named_rack(client)
         rules = client.session.client_racks
-        return found if rules is None else place_filed(found, rules, client, cluster)
+        found = locate_client(rack, source, rules, client.client_id, client.address, racks_of_brokers(cluster))
+        return found._replace(named_rack=None, named_in=None) if source == CLIENT else found
 
-    def place_said(self, client: ObservedClient) -> ClientPlace:
-        """The place of a client as it named it, now or on other connections, or by its listener."""
+    def named_rack(self, client: ObservedClient) -> tuple[str | None, str | None]:
+        """The rack that a client named, now or on other connections, or that of its listener; and the source."""
         rack, source, named = client.rack, client.rack_source, client.session.named_racks
         if source not in (REQUEST, CLIENT_ID) and (zone := zone_in_client_id(client.client_id, ZONE_KEYS)):
-            return ClientPlace.said(zone, CLIENT_ID)
+            return zone, CLIENT_ID
         if rack is not None and source != RACKS_FILE:
-            return ClientPlace.said(rack, source)
+            return rack, source
         if len(named) == 1:
-            return ClientPlace.said(named[0], CONNECTION)
-        elsewhere = self.client_racks.get((client.client_id or "", client.address))
-        return NOWHERE if elsewhere is None else ClientPlace(elsewhere, CLIENT)
+            return named[0], CONNECTION
+        return self.client_racks.get((client.client_id or "", client.address)), CLIENT
 
     # whose bytes
 
     def verdict(
-        self, record: CallRecord, place: ClientPlace, category: str, cluster: Cluster | None, **facts: Any
+        self, record: CallRecord, location: ClientLocation, category: str, cluster: Cluster | None, **facts: Any
     ) -> LocalityVerdict:
         """The verdict of ``kafka_rack.locality`` on some bytes."""
         client = record.client
-        racks = frozenset(cluster.liveness.racks()) if cluster is not None else frozenset()
-        fetch_version = record.version if record.api_key == FETCH else None
         if category == "produce":
             facts["has_partitioner"] = can_partition_by_rack(client.session.software)
-        key = (category, *place, client.broker_rack, fetch_version, racks, *facts.items())
-        found = self.found.get(key)
-        if found is None:
-            if len(self.found) > MAX_VERDICTS:
-                self.found.clear()
-            found = judge(
-                Facts(
-                    category=category,
-                    client_rack=place.rack,
-                    told_rack=place.named,
-                    told_in=place.named_in,
-                    broker_rack=client.broker_rack,
-                    api_version=fetch_version,
-                    cluster_racks=racks,
-                    zone_key=cluster.diskless.keys[0].key if cluster is not None else None,
-                    **facts,
-                )
+        found = judged_once(
+            Facts(
+                category=category,
+                client_rack=location.rack,
+                told_rack=location.named_rack,
+                told_in="client_id" if location.named_in == CLIENT_ID else location.named_in,
+                broker_rack=client.broker_rack,
+                api_version=record.version if record.api_key == FETCH else None,
+                cluster_racks=racks_of_brokers(cluster),
+                zone_key=cluster.diskless.keys[0].key if cluster is not None else None,
+                **facts,
             )
-            if found.detail is None and place.detail is not None:
-                found = found._replace(detail=place.detail)
-            self.found[key] = found
-        return found
+        )
+        return found._replace(detail=found.detail or location.conflict)
 
 
 NO_REASON = Share(None, None, 0, 0, 0)
 
 
 def share_of(
-    judged: Judged, record: CallRecord, part: Part, place: ClientPlace, cluster: Cluster | None, keyed: Keyed
+    judged: Judged, record: CallRecord, part: Part, rack: str | None, cluster: Cluster | None, keyed: Keyed
 ) -> Share:
     """The share of a partition that was written or read."""
     size = part.size_bytes
     if isinstance(part, ProducedPart):
         sizes, leaders = (size, 0), record.leader_racks.get(part.topic, frozenset())
-        facts = facts_of_write(part.isr, leaders, place.rack, None if part.isr is None else keyed(part))
+        facts = facts_of_write(part.isr, leaders, rack, None if part.isr is None else keyed(part))
     else:
         sizes, redirected = (0, size), part.preferred_replica >= 0
-        facts = facts_of_read(record.api_key, part.isr, cluster, place.rack, redirected=redirected)
+        facts = facts_of_read(record.api_key, part.isr, cluster, rack, redirected=redirected)
     verdict = judged(**facts)
     return Share(part.topic, part.partition, *sizes, size, verdict.reason, verdict.avoidable, verdict.detail)
 
@@ -240,28 +209,25 @@ def locality_of(client_rack: str | None, broker_rack: str | None) -> str:
 
 
 def category_of(record: CallRecord) -> str:
-    """The category of a call's bytes: other for requests without a response, except for acks=0 and followers."""
+    """The category of a call's bytes: other for reads without a response, except for followers."""
     if record.observed is not None and record.api_key != FETCH:
         return "other"
-    if record.api_key != PRODUCE:
-        if record.replica_id != NO_REPLICA:
-            return "replication"
-        return "consume" if record.response_bytes else "other"
-    return "produce" if record.response_bytes or record.ending is not Ending.DROPPED else "other"
+    if record.api_key == PRODUCE:
+        return "produce"
+    if record.replica_id != NO_REPLICA:
+        return "replication"
+    return "consume" if record.response_bytes else "other"
 
 
-def place_filed(found: ClientPlace, rules: RackRules, client: ObservedClient, cluster: Cluster | None) -> ClientPlace:
-    """The place of a client by the racks file, if it names no rack, or a rack that no broker has."""
-    racks = frozenset(cluster.liveness.racks()) if cluster is not None else frozenset()
-    filed = locate_client(found.rack, found.source, rules, client.client_id, client.address, racks)
-    return found._replace(rack=filed.rack, source=filed.known_from, detail=filed.conflict)
+def racks_of_brokers(cluster: Cluster | None) -> frozenset[str]:
+    return frozenset(cluster.liveness.racks()) if cluster is not None else frozenset()
 
 
-def broker_place(cluster: Cluster | None, broker_id: int, source: str) -> ClientPlace:
-    """The place of a broker that calls another."""
+def locate_broker(cluster: Cluster | None, broker_id: int, source: str) -> ClientLocation:
+    """The location of a broker that calls another."""
     broker = cluster.brokers.get(broker_id) if cluster is not None else None
     rack = broker.rack if broker is not None else None
-    return NOWHERE if rack is None else ClientPlace(rack, source)
+    return UNKNOWN_LOCATION if rack is None else ClientLocation(rack, source)
 
 
 def frame_sizes(record: CallRecord) -> tuple[int, int]:
