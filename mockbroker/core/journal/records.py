@@ -232,10 +232,7 @@ def leader_racks_of(cluster: Cluster, name: str) -> frozenset[str]:
 
 
 def named_rack(call: Call) -> str | None:
-    """The rack that a member of a group names as its own, in a heartbeat (KIP-848) or as it joins (KIP-881).
-
-    Raises ProtocolError: its subscription cannot be read.
-    """
+    """The rack that a member of a group names as its own, in a heartbeat (KIP-848) or as it joins (KIP-881)."""
     request = call.request
     if call.api_key == CONSUMER_GROUP_HEARTBEAT:
         rack: str | None = request.rack_id
@@ -245,7 +242,9 @@ def named_rack(call: Call) -> str | None:
 
     if request.protocol_type != "consumer" or not request.protocols:
         return None
-    found: str | None = read_versioned(ConsumerProtocolSubscription, request.protocols[0].metadata).rack_id
+    found: str | None = None
+    with suppress(ProtocolError):
+        found = read_versioned(ConsumerProtocolSubscription, request.protocols[0].metadata).rack_id
     return found
 
 
