@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable
 from http import HTTPStatus
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from starlette.applications import Starlette
@@ -40,6 +40,7 @@ from mockbroker.adapters.control.problems import (
     refusal_of,
     wrong_filter,
 )
+from mockbroker.core.faults.fault import FaultExistsError
 from mockbroker.core.faults.reading import FaultError
 from mockbroker.core.journal.filters import FilterError
 from mockbroker.state.errors import ApiError, UnknownNameError
@@ -48,13 +49,20 @@ if TYPE_CHECKING:
     from mockbroker.adapters.control.server import ControlServer
 
 log = logging.getLogger("mockbroker")
+PROBLEMS: dict[type[Exception], Callable[[Any], ControlProblem]] = {
+    ControlProblem: lambda error: error,
+    UnknownNameError: lambda error: not_found(str(error)),
+    ApiError: refusal_of,
+    FaultExistsError: lambda error: conflict(str(error)),
+    FaultError: lambda error: bad_request(str(error), field=error.path),
+    FilterError: wrong_filter,
+    OSError: lambda error: conflict(error.strerror or str(error)),
+}
 
 
 def control_app(server: ControlServer) -> ASGIApp:
     """The application for one server."""
-    app = Starlette(
-        routes=routes_of(server), exception_handlers={HTTPException: no_operation, ControlProblem: as_problem}
-    )
+    app = Starlette(routes=routes_of(server), exception_handlers={HTTPException: no_operation})
     app.router.redirect_slashes = False
     return guarded(app, server)
 
@@ -111,33 +119,23 @@ def endpoint(server: ControlServer, methods: dict[str, ControlOperation]) -> Cal
     """The operations of one path, by method."""
 
     async def answer(request: Request) -> Response:
-        """The answer to a request. Raises ControlProblem."""
+        """The answer to a request, or its problem."""
+        try:
+            return await answered(request)
+        except Exception as error:  # noqa: BLE001 - each is a problem of the request
+            return problem_of(request, error).to_response()
+
+    async def answered(request: Request) -> Response:
         wanted = methods["GET" if request.method == "HEAD" else request.method]
         # paths are matched as they were sent, so that a name may hold an encoded slash
         names = {place: unquote(name) for place, name in request.path_params.items()}
         call = ControlCall(server, request, names, query_of(request, wanted.parameters))
-        body = await read_body(request, wanted.max_body_bytes)
+        body = await read_body(request)
         if wanted.method != "GET":
             check_content_type(request)
         if wanted.body is not None:
             call.body = typed_body(body, wanted.body)
-        try:
-            answered = await wanted.handler(call)
-        except ControlProblem:
-            raise
-        except UnknownNameError as error:
-            raise not_found(str(error)) from None
-        except ApiError as error:
-            raise refusal_of(error) from None
-        except FaultError as error:
-            raise bad_request(str(error), field=error.path) from None
-        except FilterError as error:
-            raise wrong_filter(error) from None
-        except OSError as error:
-            raise conflict(error.strerror or str(error)) from None
-        except Exception as error:
-            raise failure(request, error) from error
-        return as_response(answered, wanted.status)
+        return as_response(await wanted.handler(call), wanted.status)
 
     return answer
 
@@ -146,11 +144,6 @@ async def static_file(request: Request) -> Response:
     """One file of the dashboard."""
     file = dashboard.static_files()[request.scope["path"]]
     return Response(file.body, headers={**dashboard.HEADERS, "content-type": file.content_type})
-
-
-async def as_problem(_: Request, error: Exception) -> Response:
-    assert isinstance(error, ControlProblem)
-    return error.to_response()
 
 
 async def no_operation(request: Request, error: Exception) -> Response:
@@ -172,7 +165,10 @@ async def no_operation(request: Request, error: Exception) -> Response:
     ).to_response()
 
 
-def failure(request: Request, error: Exception) -> ControlProblem:
-    """500: an internal error, which is logged; the answer has its first line."""
+def problem_of(request: Request, error: Exception) -> ControlProblem:
+    """The problem by the table; else 500: an internal error, which is logged, with its first line."""
+    for kind, problem in PROBLEMS.items():
+        if isinstance(error, kind):
+            return problem(error)
     log.error("the control API failed on %s %s", request.method, request.url.path, exc_info=error)
     return ControlProblem(HTTPStatus.INTERNAL_SERVER_ERROR, f"{type(error).__name__}: {error}".splitlines()[0])

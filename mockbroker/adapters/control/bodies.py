@@ -12,15 +12,15 @@ from starlette.requests import ClientDisconnect, Request
 
 from mockbroker.adapters.control.problems import ControlProblem, bad_request
 
-MAX_BODY_BYTES = 1 << 16
+MAX_BODY_BYTES = 1 << 20
 MAX_DISCARDED = 1 << 24  # of a body that is too large, read to its end so that the client gets its answer
 MAX_SECONDS = 30.0
 MAX_SHOWN = 100  # bytes of a wrong value in an error's text
 JSON_TYPES = ("application/json", "application/x-www-form-urlencoded")  # the second is what `curl -d` says of any text
 
 
-async def read_body(request: Request, limit: int = MAX_BODY_BYTES) -> bytes:
-    """A body of at most ``limit`` bytes. Raises ControlProblem: 413, 408."""
+async def read_body(request: Request) -> bytes:
+    """A body of at most ``MAX_BODY_BYTES``. Raises ControlProblem: 413, 408."""
     body, size = bytearray(), 0
     try:
         async with asyncio.timeout(MAX_SECONDS):
@@ -28,7 +28,7 @@ async def read_body(request: Request, limit: int = MAX_BODY_BYTES) -> bytes:
                 size += len(piece)
                 if size > MAX_DISCARDED:
                     break
-                if size <= limit:
+                if size <= MAX_BODY_BYTES:
                     body += piece
     except TimeoutError:
         raise ControlProblem(
@@ -38,10 +38,10 @@ async def read_body(request: Request, limit: int = MAX_BODY_BYTES) -> bytes:
         ) from None
     except ClientDisconnect:
         raise bad_request(f"the connection ended after {size} bytes of the body") from None
-    if size > limit:
+    if size > MAX_BODY_BYTES:
         raise ControlProblem(
             HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
-            f"the body has more than {limit} bytes",
+            f"the body has more than {MAX_BODY_BYTES} bytes",
             headers={"connection": "close"} if size > MAX_DISCARDED else {},
         )
     return bytes(body)

@@ -14,7 +14,6 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
-from mockbroker.adapters.control.bodies import MAX_BODY_BYTES
 from mockbroker.adapters.control.problems import bad_request, conflict, named, not_found
 
 if TYPE_CHECKING:
@@ -24,6 +23,9 @@ if TYPE_CHECKING:
     from mockbroker.state.topics.topic import Partition, Topic
 
 JSON = "application/json"
+TAGS = ("brokers", "racks", "links", "topics", "groups", "faults", "requests")
+TAG_OF = dict.fromkeys(("assertions", "metrics", "traffic"), "requests")
+"""The tag of a path that does not begin with it; of all others it is cluster."""
 
 
 @dataclass(slots=True)
@@ -89,26 +91,29 @@ class ControlOperation:
         answer: the type of the answer's JSON, of which the schema is made, or several; None for what is no JSON.
         body: the type of the body, None without one.
         body_schema: its JSON Schema, where that says more than the type does.
-        statuses: which of the problems can come of it, beside those that come of any.
+        statuses: which of the problems can come of it, beside those that come of any, and 404 of a name in the path.
     """
 
     method: str
     path: str
     handler: Handler
     summary: str
-    tag: str
     answer: Any = None
     status: int = 200
     media_type: str = JSON
     body: Any = None
     body_schema: Mapping[str, Any] | None = None
-    max_body_bytes: int = MAX_BODY_BYTES
     parameters: tuple[Parameter, ...] = ()
     statuses: tuple[int, ...] = ()
 
     @property
     def name(self) -> str:
         return self.handler.__name__
+
+    @property
+    def tag(self) -> str:
+        first = self.path.split("/")[1]
+        return first if first in TAGS else TAG_OF.get(first, "cluster")
 
 
 @dataclass(slots=True)

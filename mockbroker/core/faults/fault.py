@@ -190,6 +190,10 @@ class Fault(Form, frozen=True, kw_only=True):
         self.effect.check_fault(self)
 
 
+class FaultExistsError(FaultError):
+    """Another fault has the id."""
+
+
 def parse_faults(values: Iterable[Any], taken: Container[str] = (), number: int = 1) -> list[Fault]:
     """Parse faults; those without an id are called fault-N, N from ``number``, by the next that no other has.
 
@@ -208,9 +212,9 @@ def parse_faults(values: Iterable[Any], taken: Container[str] = (), number: int 
         try:
             fault = value if isinstance(value, Fault) else Fault.parse(value, "" if has_id else next(numbered))
             if fault.id in taken or fault.id in found:
-                raise FaultError("id", f"expected an id that no other fault has, got {fault.id!r}")
+                raise FaultExistsError("id", f"expected an id that no other fault has, got {fault.id!r}")
         except FaultError as error:
-            raise FaultError(f"[{index}].{error.path}".rstrip("."), error.reason) from None
+            raise type(error)(f"[{index}].{error.path}".rstrip("."), error.reason) from None
         found[fault.id] = fault
     return list(found.values())
 

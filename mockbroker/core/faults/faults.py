@@ -168,7 +168,7 @@ class Faults(InOwnThread):
         try:
             return self.add_all([given if fault is None else fault])[0]
         except FaultError as error:
-            raise FaultError(error.path.removeprefix("[0]").removeprefix("."), error.reason) from None
+            raise type(error)(error.path.removeprefix("[0]").removeprefix("."), error.reason) from None
 
     @in_own_thread
     def add_all(self, faults: Iterable[Mapping[str, Any] | Fault]) -> list[FaultHandle]:

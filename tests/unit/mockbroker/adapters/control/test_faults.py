@@ -44,7 +44,7 @@ async def test_an_id_that_is_taken_is_a_conflict(http):
     await http.post("/faults", json=SILENCE)
     response = await http.post("/faults", json=SILENCE)
     assert (response.status_code, response.json()["status"]) == (409, 409)
-    assert "there is a fault 'quiet' already" in response.json()["detail"]
+    assert "an id that no other fault has, got 'quiet'" in response.json()["detail"]
 
 
 @pytest.mark.parametrize(

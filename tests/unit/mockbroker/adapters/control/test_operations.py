@@ -157,7 +157,7 @@ async def test_followers_are_set_behind_one_broker_or_a_whole_rack(http, cluster
         ("/brokers/1/lag", b"\xff\xfe\x00", 400, "the body is no JSON"),
         ("/brokers/1/lag", b'{"records": ' + b"9" * 5000 + b"}", 400, ""),
         ("/brokers/1/lag", b"[" * 60000, 400, "the body is no JSON"),
-        ("/brokers/1/lag", b"x" * 70000, 413, "the body has more than 65536 bytes"),
+        ("/brokers/1/lag", b"x" * 1_100_000, 413, "the body has more than 1048576 bytes"),
         ("/brokers/9/lag", b'{"records": 5}', 404, "there is no broker '9'"),
         ("/racks/z/lag", b'{"records": 5}', 404, "there is no rack 'z'; the racks: a, b"),
         ("/brokers/1/software", b"{}", 400, "expected release, inter.broker.protocol.version or both, got neither"),
