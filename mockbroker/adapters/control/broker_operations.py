@@ -49,9 +49,8 @@ def declare(command: BrokerCommand, kind: str) -> None:
         "POST",
         f"/brokers/{{id}}/{command.name}" if kind == "broker" else f"/racks/{{rack}}/{command.name}",
         command.summary.replace("broker", kind),
-        tag=f"{kind}s",
         answer=Changed,
-        statuses=(404, 409) if command.unchanged else (404,),
+        statuses=(409,) if command.unchanged else (),
     )(change)
 
 
@@ -69,15 +68,13 @@ def declare_with_argument(command: CommandWithArgument, kind: str = "") -> None:
 
     change.__name__ = change.__qualname__ = f"set_{kind}_{command.name}" if kind else command.method
     summary, change.__doc__ = command.words
-    tag = path.split("/")[1]
     operation(
         "POST",
         path,
         summary.replace("a broker", "a rack's brokers") if kind == "rack" else summary,
-        tag="cluster" if path == f"/{tag}" else tag,
         body=BODIES[command.name],
         answer=PartitionView if "{partition}" in path else BODIES[command.name],
-        statuses=(404, 409) if "{partition}" in path or "{group}" in path else (404,),
+        statuses=(409,) if "{partition}" in path or "{group}" in path else (404,),
     )(change)
 
 
@@ -126,13 +123,7 @@ for taking in COMMANDS:
 
 
 @operation(
-    "POST",
-    "/brokers/{id}/software",
-    "Change what a broker runs",
-    tag="brokers",
-    body=Software,
-    answer=Changed,
-    statuses=(404, 409),
+    "POST", "/brokers/{id}/software", "Change what a broker runs", body=Software, answer=Changed, statuses=(409,)
 )
 async def set_software(call: ControlCall) -> Any:
     """In ZooKeeper mode: its release, its inter.broker.protocol.version or both, from its next start on."""

@@ -17,26 +17,21 @@ class ClusterStatus(msgspec.Struct):
     status: str
 
 
-@operation("GET", "/healthz", "Whether the cluster serves", tag="cluster", answer=ClusterStatus)
+@operation("GET", "/healthz", "Whether the cluster serves", answer=ClusterStatus)
 async def health(_: ControlCall) -> Any:
     """Answers as soon as every broker accepts connections."""
     return ClusterStatus("ok")
 
 
 @operation(
-    "GET",
-    "/cluster",
-    "Brokers, racks, topics, leaders, ISRs, offsets",
-    tag="cluster",
-    answer=ClusterView,
-    parameters=(INTERNAL,),
+    "GET", "/cluster", "Brokers, racks, topics, leaders, ISRs, offsets", answer=ClusterView, parameters=(INTERNAL,)
 )
 async def cluster(call: ControlCall) -> Any:
     """Brokers, racks, topics and settings; Kafka's internal topics with ``internal=true``."""
     return cluster_of(call.state, with_internal=call.with_internal())
 
 
-@operation("POST", "/reset", "Back to how it was started", tag="cluster", answer=ClusterStatus, statuses=(409,))
+@operation("POST", "/reset", "Back to how it was started", answer=ClusterStatus, statuses=(409,))
 async def reset(call: ControlCall) -> Any:
     """Its topics with their records of then, no groups, no faults, an empty journal, all brokers up, the same ports.
 
@@ -49,7 +44,7 @@ async def reset(call: ControlCall) -> Any:
     return ClusterStatus("as started")
 
 
-@operation("POST", "/shutdown", "End the cluster", tag="cluster", status=202, answer=ClusterStatus, statuses=(409,))
+@operation("POST", "/shutdown", "End the cluster", status=202, answer=ClusterStatus, statuses=(409,))
 async def shutdown(call: ControlCall) -> Any:
     """`kafka-rack serve` then ends with exit code 0."""
     if call.server.on_shutdown is None:

@@ -110,7 +110,7 @@ class EventHub:
         return b'{"requests":%s,"skipped":%d,"next":%d}' % (entries, skipped, mark)
 
 
-@operation("GET", "/events", "Changes, as they happen", tag="cluster", media_type=MEDIA_TYPE, statuses=(503,))
+@operation("GET", "/events", "Changes, as they happen", media_type=MEDIA_TYPE, statuses=(503,))
 async def events(call: ControlCall) -> Any:
     """Server-sent events, each with `event` and `id`; first the current state, then every change.
 

@@ -66,14 +66,14 @@ class GroupsView(msgspec.Struct):
     groups: list[GroupView]
 
 
-@operation("GET", "/groups", "All groups with members and lag", tag="groups", answer=GroupsView, statuses=(409,))
+@operation("GET", "/groups", "All groups with members and lag", answer=GroupsView, statuses=(409,))
 async def groups(call: ControlCall) -> Any:
     """By id. Refused on a proxy."""
     call.must_be_ours(OF_REAL_GROUPS)
     return GroupsView(groups_of(call.state))
 
 
-@operation("GET", "/groups/{group}", "One group", tag="groups", answer=GroupView, statuses=(404, 409))
+@operation("GET", "/groups/{group}", "One group", answer=GroupView, statuses=(409,))
 async def group(call: ControlCall) -> Any:
     """Its members, their assignments, its offsets. Refused on a proxy."""
     call.must_be_ours(OF_REAL_GROUPS)

@@ -50,7 +50,7 @@ def exposition(metrics: Iterable[Metric]) -> str:
     return "".join(lines)
 
 
-@operation("GET", "/metrics", "Metrics for Prometheus", tag="requests", media_type="text/plain")
+@operation("GET", "/metrics", "Metrics for Prometheus", media_type="text/plain")
 async def metrics(call: ControlCall) -> Any:
     """Bytes between racks, clients' locality, calls by API and error, calls that wait, connections, brokers."""
     snapshot = call.cluster.traffic.snapshot(now_ms=call.cluster.now_ms())
@@ -58,7 +58,7 @@ async def metrics(call: ControlCall) -> Any:
     return Response(text.encode(errors="replace"), media_type=None, headers={"content-type": MEDIA_TYPE})
 
 
-@operation("GET", "/traffic", "Bytes between racks and what they cost", tag="requests", answer=dict[str, Any])
+@operation("GET", "/traffic", "Bytes between racks and what they cost", answer=dict[str, Any])
 async def traffic(call: ControlCall) -> Any:
     """Since the start or a reset: the headline, what is avoidable, flows by rack, crossings, calls by API, clients."""
     return call.cluster.traffic.snapshot(now_ms=call.cluster.now_ms())

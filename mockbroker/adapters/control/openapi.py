@@ -25,7 +25,7 @@ PLACES = {
 }
 
 
-@operation("GET", "/openapi.json", "This description", tag="cluster", answer=dict[str, Any])
+@operation("GET", "/openapi.json", "This description", answer=dict[str, Any])
 async def description(_: ControlCall) -> Any:
     """OpenAPI 3.1."""
     return openapi()
@@ -86,7 +86,7 @@ def described(one: ControlOperation, schemas: dict[str, Any]) -> dict[str, Any]:
     answers = [schemas[repr(answer)] for answer in answers_of(one)] or [{"type": "string"}]
     content = {one.media_type: {"schema": answers[0] if len(answers) == 1 else {"anyOf": answers}}}
     found["responses"] = {str(one.status): {"description": HTTPStatus(one.status).phrase, "content": content}}
-    statuses = {*ANY_STATUSES, *one.statuses}
+    statuses = {*ANY_STATUSES, *one.statuses, *([404] if "{" in one.path else [])}
     if one.body is not None:
         statuses |= {400, 415}
     if one.parameters:

@@ -74,7 +74,7 @@ class AssertionHolds(msgspec.Struct):
     ok: bool
 
 
-@operation("GET", "/requests", "The last calls", tag="requests", answer=RequestsView, parameters=FILTERS)
+@operation("GET", "/requests", "The last calls", answer=RequestsView, parameters=FILTERS)
 async def requests(call: ControlCall) -> Any:
     """A filter may be repeated: one of its values has to match. Poll with `since`."""
     filters = filters_in(call.query)
@@ -88,13 +88,13 @@ async def requests(call: ControlCall) -> Any:
     return {"requests": [entry.to_json() for entry in found], "next": mark, "dropped": journal.dropped}
 
 
-@operation("POST", "/requests/count", "Count calls", tag="requests", body=FilterBody, answer=CountView)
+@operation("POST", "/requests/count", "Count calls", body=FilterBody, answer=CountView)
 async def count_requests(call: ControlCall) -> Any:
     """With the filters of `GET /requests` as members of an object: values or lists of them."""
     return CountView(call.cluster.journal.count(**call.body))
 
 
-@operation("DELETE", "/requests", "Forget all calls", tag="requests", answer=RequestsDeleted)
+@operation("DELETE", "/requests", "Forget all calls", answer=RequestsDeleted)
 async def delete_requests(call: ControlCall) -> Any:
     """The journal is empty afterwards."""
     count = len(call.cluster.journal)
@@ -103,13 +103,7 @@ async def delete_requests(call: ControlCall) -> Any:
 
 
 @operation(
-    "POST",
-    "/assertions",
-    "Check a claim about the calls",
-    tag="requests",
-    body=FilterBody,
-    answer=AssertionHolds,
-    statuses=(417,),
+    "POST", "/assertions", "Check a claim about the calls", body=FilterBody, answer=AssertionHolds, statuses=(417,)
 )
 async def check_assertion(call: ControlCall) -> Any:
     """`{"assert": "rack_local", "topic": "orders"}`: rack_local, served_by, cross_rack_bytes, no_errors or consistent.

@@ -29,23 +29,19 @@ class Deleted(msgspec.Struct):
     deleted: str
 
 
-@operation(
-    "GET", "/topics", "All topics with their partitions", tag="topics", answer=TopicsView, parameters=(INTERNAL,)
-)
+@operation("GET", "/topics", "All topics with their partitions", answer=TopicsView, parameters=(INTERNAL,))
 async def topics(call: ControlCall) -> Any:
     """By name: leaders, replicas, ISRs, offsets and sizes. Kafka's internal topics with ``internal=true``."""
     return TopicsView(topics_of(call.state, with_internal=call.with_internal()))
 
 
-@operation("GET", "/topics/{topic}", "One topic", tag="topics", answer=TopicDetails, statuses=(404,))
+@operation("GET", "/topics/{topic}", "One topic", answer=TopicDetails)
 async def topic(call: ControlCall) -> Any:
     """With its settings."""
     return details_of(known_topic(call), knows_logs=not call.state.is_mirror)
 
 
-@operation(
-    "POST", "/topics", "Create a topic", tag="topics", body=NewTopic, answer=TopicDetails, status=201, statuses=(409,)
-)
+@operation("POST", "/topics", "Create a topic", body=NewTopic, answer=TopicDetails, status=201, statuses=(409,))
 async def create_topic(call: ControlCall) -> Any:
     """As Kafka creates it: over racks where brokers have them."""
     new: NewTopic = call.body
@@ -61,7 +57,7 @@ async def create_topic(call: ControlCall) -> Any:
     return response
 
 
-@operation("DELETE", "/topics/{topic}", "Delete a topic", tag="topics", answer=Deleted, statuses=(404,))
+@operation("DELETE", "/topics/{topic}", "Delete a topic", answer=Deleted)
 async def delete_topic(call: ControlCall) -> Any:
     """With its records, and what groups have committed there."""
     found = known_topic(call)
