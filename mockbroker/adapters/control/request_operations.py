@@ -12,7 +12,6 @@ from mockbroker.adapters.control.operations import ControlCall, Parameter, opera
 from mockbroker.adapters.control.problems import ASSERTION_FAILED, ControlProblem, bad_request
 from mockbroker.core.journal import JournalEntry
 from mockbroker.core.journal.assertions import CLAIMS, check
-from mockbroker.core.journal.entry import JSON_FIELDS
 from mockbroker.core.journal.filters import JournalFilters
 
 DEFAULT_LIMIT, MAX_LIMIT = 1000, 10_000
@@ -39,10 +38,9 @@ FILTERS = (
 FilterBody = dict[str, Any]
 
 
-HINTS = {**get_type_hints(JournalEntry), "broker": int}
 RequestView: Any = msgspec.defstruct(
     "RequestView",
-    [(name, HINTS[name]) for name in JSON_FIELDS],
+    [(name, kind) for name, kind in get_type_hints(JournalEntry).items() if name != "shares"],
     module=__name__,
     namespace={"__doc__": "One call: client, broker, request, outcome, and whether its bytes crossed racks."},
 )

@@ -14,13 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 from kafka_rack.plurals import counted as number_of
 from mockbroker.core.journal.consistency import anomalies
 from mockbroker.core.journal.entry import JournalEntry, Share
-from mockbroker.core.journal.filters import (
-    FIELDS,
-    FilterError,
-    FilterPattern,
-    JournalFilters,
-    pattern_of,
-)
+from mockbroker.core.journal.filters import FilterError, FilterPattern, JournalFilters, pattern_of, values_of
 from mockbroker.parts import parts
 from mockbroker.state.patterns import hint
 from mockbroker.state.security.protocols import ANONYMOUS
@@ -85,7 +79,7 @@ def served_by(journal: Journal, arguments: dict[str, Any]) -> None:
     others = [
         (entry, parts)
         for entry, parts in served
-        if not all(any(map(pattern.match, FIELDS[name](entry))) for name, pattern in patterns.items())
+        if not all(any(map(pattern.match, values_of(entry, name))) for name, pattern in patterns.items())
     ]
     if others:
         fail(

@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from mockbroker.state.security.protocols import ANONYMOUS
-
 LENGTH_BYTES = 4
 """The size of the length field in front of each frame on the wire."""
 NO_TOPICS: Mapping[str, tuple[int, ...]] = MappingProxyType({})
@@ -53,41 +51,41 @@ class JournalEntry(NamedTuple):
     a call with several partitions they are those of the reason with most bytes; ``shares`` has each partition's.
     """
 
+    sequence: int
     at_ms: int
-    broker_id: int
+    latency_ms: int
+    broker: int
     rack: str | None
     client_id: str | None
-    client_rack: str | None
     client_address: str
+    principal: str
+    client_rack: str | None
+    client_rack_source: str | None
     connection: int
+    api: str
     api_key: int
     version: int
+    topics: Mapping[str, tuple[int, ...]]
+    groups: tuple[str, ...]
     request_bytes: int
     response_bytes: int
     traffic: dict[str, int] | None
-    redirects: dict[str, list[int]] | None = None
-    client_rack_source: str | None = None
-    ending: str = "answered"
-    reason: str | None = None
-    sequence: int = 0
-    latency_ms: int = 0
-    api: str = ""
-    topics: Mapping[str, tuple[int, ...]] = NO_TOPICS
-    groups: tuple[str, ...] = ()
-    errors: tuple[str, ...] = ()
-    faults: tuple[str, ...] = ()
-    category: str = "other"
-    locality: str = "unknown"
-    locality_reason: str | None = None
-    avoidable: str | None = None
-    detail: str | None = None
-    shares: tuple[Share, ...] = ()
-    principal: str = ANONYMOUS
+    redirects: dict[str, list[int]] | None
+    errors: tuple[str, ...]
+    faults: tuple[str, ...]
+    category: str
+    locality: str
+    locality_reason: str | None
+    avoidable: str | None
+    detail: str | None
+    ending: str
+    reason: str | None
+    shares: tuple[Share, ...]
 
     @property
-    def broker(self) -> int:
-        """The id of the broker that was called."""
-        return self.broker_id
+    def broker_id(self) -> int:
+        """The id of the broker that was called, as ``broker``."""
+        return self.broker
 
     @property
     def bytes(self) -> int:
@@ -102,16 +100,7 @@ class JournalEntry(NamedTuple):
         return self.bytes if self.category == "other" else self.bytes - sum(share.bytes for share in self.shares)
 
     def to_json(self) -> dict[str, Any]:
-        """The JSON form of the entry."""
-        found = {name: getattr(self, name) for name in JSON_FIELDS}
-        found["topics"] = {name: list(partitions) for name, partitions in self.topics.items()}
-        return {name: list(value) if isinstance(value, tuple) else value for name, value in found.items()}
-
-
-JSON_FIELDS = (
-    *("sequence", "at_ms", "latency_ms", "broker", "rack", "client_id", "client_address", "principal", "client_rack"),
-    *("client_rack_source", "connection", "api", "api_key", "version", "topics", "groups", "request_bytes"),
-    *("response_bytes", "traffic", "redirects", "errors", "faults", "category", "locality", "locality_reason"),
-    *("avoidable", "detail", "ending", "reason"),
-)
-"""The fields of ``to_json``, in order."""
+        """The JSON form of the entry: its fields without ``shares``."""
+        found = {name: list(value) if isinstance(value, tuple) else value for name, value in self._asdict().items()}
+        del found["shares"]
+        return {**found, "topics": {name: list(partitions) for name, partitions in self.topics.items()}}

@@ -24,7 +24,6 @@ NUMBERS = ("partition", "broker")
 MOST_DIGITS = 20
 NONE = ""
 """Matches entries without a value, such as clients of unknown rack."""
-Values = Callable[[JournalEntry], Iterable[str]]
 
 
 class FilterError(TypeError, ValueError):
@@ -35,25 +34,14 @@ def text_of(value: object) -> str:
     return NONE if value is None else str(value)
 
 
-FIELDS: dict[str, Values] = {
-    "api": lambda entry: (entry.api,),
-    "client_id": lambda entry: (text_of(entry.client_id),),
-    "client_rack": lambda entry: (text_of(entry.client_rack),),
-    "client_address": lambda entry: (entry.client_address,),
-    "principal": lambda entry: (entry.principal,),
-    "topic": lambda entry: tuple(entry.topics) or (NONE,),
-    "partition": lambda entry: tuple(sorted({str(one) for some in entry.topics.values() for one in some})) or (NONE,),
-    "group": lambda entry: entry.groups or (NONE,),
-    "broker": lambda entry: (str(entry.broker_id),),
-    "rack": lambda entry: (text_of(entry.rack),),
-    "locality": lambda entry: (entry.locality,),
-    "locality_reason": lambda entry: (text_of(entry.locality_reason),),
-    "avoidable": lambda entry: (text_of(entry.avoidable),),
-    "category": lambda entry: (entry.category,),
-    "error": lambda entry: entry.errors or (NONE,),
-    "fault": lambda entry: entry.faults or (NONE,),
-}
-"""The filters by field, with the values of an entry that each compares: one match is enough."""
+FIELDS = (
+    *("api", "client_id", "client_rack", "client_address", "principal", "topic", "partition", "group"),
+    *("broker", "rack", "locality", "locality_reason", "avoidable", "category", "error", "fault"),
+)
+"""The filters by a field of entries; ``values_of`` has the values that they compare: one match is enough."""
+COUNTED = (*FIELDS, "client_rack_source", "ending")
+LISTS = {"topic": "topics", "group": "groups", "error": "errors", "fault": "faults"}
+"""The field of the filters that an entry may have several values for."""
 OF_RECORD: dict[str, Callable[[CallRecord], str]] = {
     "broker": lambda record: str(record.client.broker_id),
     "rack": lambda record: text_of(record.client.broker_rack),
@@ -64,11 +52,6 @@ OF_RECORD: dict[str, Callable[[CallRecord], str]] = {
 }
 """The filters whose value is known without a verdict."""
 OTHERS = ("since", "limit")
-COUNTED: dict[str, Values] = {
-    **FIELDS,
-    "client_rack_source": lambda entry: (text_of(entry.client_rack_source),),
-    "ending": lambda entry: (entry.ending,),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +101,7 @@ class JournalFilters:
             if name == "partition" and "topic" in self.patterns:
                 if not any(wanted.match(str(index)) for index in self.partitions_of_topic(entry)):
                     return False
-            elif not any(map(wanted.match, FIELDS[name](entry))):
+            elif not any(map(wanted.match, values_of(entry, name))):
                 return False
         return True
 
@@ -133,6 +116,14 @@ class JournalFilters:
         if wanted is not None and (topic is None or not wanted.match(topic)):
             return False
         return index is None or (partition is not None and index.match(str(partition)))
+
+
+def values_of(entry: JournalEntry, name: str) -> Iterable[str]:
+    """The values of an entry in a field of ``COUNTED``; ``NONE`` if it has none."""
+    if name == "partition":
+        return sorted({str(one) for some in entry.topics.values() for one in some}) or (NONE,)
+    found = getattr(entry, LISTS.get(name, name))
+    return (tuple(found) or (NONE,)) if name in LISTS else (text_of(found),)
 
 
 def pattern_of(name: str, value: object) -> FilterPattern:

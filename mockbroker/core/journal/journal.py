@@ -180,13 +180,12 @@ class Journal(InOwnThread):
 
         Raises FilterError.
         """
-        from mockbroker.core.journal.filters import COUNTED, FilterError
+        from mockbroker.core.journal.filters import COUNTED, FilterError, values_of
         from mockbroker.state.patterns import hint
 
-        key = COUNTED.get(by)
-        if key is None:
+        if by not in COUNTED:
             raise FilterError(f"by: expected one of {', '.join(COUNTED)}, got {by!r}{hint(by, COUNTED)}")
-        found = Counter(value for entry in self.find(**filters) for value in key(entry))
+        found = Counter(value for entry in self.find(**filters) for value in values_of(entry, by))
         return dict(sorted(found.items(), key=lambda one: (-one[1], one[0])))
 
     @in_own_thread

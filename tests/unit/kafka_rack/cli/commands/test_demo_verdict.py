@@ -33,8 +33,16 @@ def entry(
     client_id = ClientPlan("aiokafka", "", TOPICS, "", client_rack).client_id(role)
     traffic = None if api_key == METADATA else {topic: size}
     broker = RACKS.index(broker_rack)
-    return JournalEntry(
-        at_ms, broker, broker_rack, client_id, client_rack, "127.0.0.1", 1, api_key, 9, 150, 50, traffic
+    blank = JournalEntry(*[None] * len(JournalEntry._fields))
+    return blank._replace(
+        at_ms=at_ms,
+        latency_ms=0,
+        broker=broker,
+        rack=broker_rack,
+        client_id=client_id,
+        client_rack=client_rack,
+        api_key=api_key,
+        traffic=traffic,
     )
 
 
