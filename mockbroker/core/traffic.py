@@ -138,8 +138,9 @@ class Traffic(InOwnThread):
         call = outcome.call
         api_key, version = call.api_key, call.version
         keyed: Mapping[Any, bool | None] = {}
-        is_away = client.rack != client.broker_rack  # or one of them is unknown
-        crosses = is_away and client.rack is not None and client.broker_rack is not None
+        broker_rack = client.session.broker.rack
+        is_away = client.rack != broker_rack  # or one of them is unknown
+        crosses = is_away and client.rack is not None and broker_rack is not None
         if is_away and api_key == PRODUCE:
             keyed = first_keys(call.request)
         codes: set[int] = set()

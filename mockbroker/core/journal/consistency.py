@@ -65,7 +65,7 @@ def of_history(report: Report, filters: JournalFilters) -> list[str]:
 
 def of_call(cluster: Cluster, sequence: int, record: CallRecord, filters: JournalFilters) -> Iterator[str]:
     """The inconsistencies of one Produce or Fetch."""
-    who = f"{record.client.client_id!r} by broker {record.client.broker_id} (#{sequence})"
+    who = f"{record.client.client_id!r} by broker {record.client.session.broker.id} (#{sequence})"
     for part in record.written:
         if filters.meets(part.topic, part.entry.index):
             yield from lost(cluster, part, who)

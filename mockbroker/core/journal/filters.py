@@ -43,10 +43,10 @@ COUNTED = (*FIELDS, "client_rack_source", "ending")
 LISTS = {"topic": "topics", "group": "groups", "error": "errors", "fault": "faults"}
 """The field of the filters that an entry may have several values for."""
 OF_RECORD: dict[str, Callable[[CallRecord], str]] = {
-    "broker": lambda record: str(record.client.broker_id),
-    "rack": lambda record: text_of(record.client.broker_rack),
+    "broker": lambda record: str(record.client.session.broker.id),
+    "rack": lambda record: text_of(record.client.session.broker.rack),
     "client_id": lambda record: text_of(record.client.client_id),
-    "client_address": lambda record: record.client.address,
+    "client_address": lambda record: record.client.session.address,
     "principal": lambda record: record.client.principal,
     "api": lambda record: APIS.get(record.api_key, ("", NONE))[1],
 }

@@ -46,13 +46,9 @@ class ObservedClient:
     """
 
     session: Session
-    broker_id: int
-    broker_rack: str | None
     client_id: str | None
     rack: str | None
     rack_source: str | None
-    address: str
-    connection: int
     principal: str
 
     @property
@@ -65,18 +61,9 @@ def observed_client(session: Session) -> ObservedClient:
     """The record of a session's client as it is now."""
     found: ObservedClient | None = session.observed
     if found is None:
-        broker, source = session.broker, session.rack_source
-        found = session.observed = ObservedClient(
-            session,
-            broker.id,
-            broker.rack,
-            session.client_id,
-            session.rack,
-            None if source is None else source.value,
-            session.address,
-            session.connection,
-            session.principal,
-        )
+        source = None if session.rack_source is None else session.rack_source.value
+        found = ObservedClient(session, session.client_id, session.rack, source, session.principal)
+        session.observed = found
     return found
 
 

@@ -62,10 +62,10 @@ class Verdicts:
 
     def learn(self, client: ObservedClient) -> None:
         """Learn the rack that a client named in its requests."""
-        if not client.client_id or not client.address:
+        key = (client.client_id or "", client.session.address)
+        if not all(key):
             return
         for rack in client.session.named_racks:
-            key = (client.client_id, client.address)
             if self.client_racks.setdefault(key, rack) != rack:
                 self.client_racks[key] = None
             elif len(self.client_racks) > MAX_CLIENTS:
@@ -77,10 +77,10 @@ class Verdicts:
         self, record: CallRecord, sequence: int, cluster: Cluster | None, keyed: Keyed | None = None
     ) -> JournalEntry:
         """The journal entry of a call; ``keyed`` says if the records of a part have keys, if their log should not."""
-        client = record.client
+        client, session = record.client, record.client.session
         category = category_of(record)
         location = self.locate(client, record, category, cluster)
-        locality = locality_of(location.rack, client.broker_rack)
+        locality = locality_of(location.rack, session.broker.rack)
         judged = partial(self.verdict, record, location, category, cluster)
         shares: list[Share] = []
         topics: Mapping[str, tuple[int, ...]]
@@ -103,14 +103,14 @@ class Verdicts:
             sequence,
             record.at_ms,
             record.at_ms - record.arrived_ms,
-            client.broker_id,
-            client.broker_rack,
+            session.broker.id,
+            session.broker.rack,
             client.client_id,
-            client.address,
+            session.address,
             client.principal,
             location.rack,
             location.known_from,
-            client.connection,
+            session.connection,
             api_name(record.api_key),
             record.api_key,
             record.version,
@@ -143,8 +143,8 @@ class Verdicts:
         if api_name(record.api_key) in AMONG_BROKERS and client.client_id is not None and client.client_id.isdecimal():
             return locate_broker(cluster, int(client.client_id[:9]), BROKER)
         rack, source = self.named_rack(client)
-        rules = client.session.client_racks
-        found = locate_client(rack, source, rules, client.client_id, client.address, racks_of_brokers(cluster))
+        rules, address = client.session.client_racks, client.session.address
+        found = locate_client(rack, source, rules, client.client_id, address, racks_of_brokers(cluster))
         return found._replace(named_rack=None, named_in=None) if source == CLIENT else found
 
     def named_rack(self, client: ObservedClient) -> tuple[str | None, str | None]:
@@ -156,7 +156,7 @@ class Verdicts:
             return rack, source
         if len(named) == 1:
             return named[0], CONNECTION
-        return self.client_racks.get((client.client_id or "", client.address)), CLIENT
+        return self.client_racks.get((client.client_id or "", client.session.address)), CLIENT
 
     # whose bytes
 
@@ -173,7 +173,7 @@ class Verdicts:
                 client_rack=location.rack,
                 told_rack=location.named_rack,
                 told_in="client_id" if location.named_in == CLIENT_ID else location.named_in,
-                broker_rack=client.broker_rack,
+                broker_rack=client.session.broker.rack,
                 api_version=record.version if record.api_key == FETCH else None,
                 cluster_racks=racks_of_brokers(cluster),
                 zone_key=cluster.diskless.keys[0].key if cluster is not None else None,
