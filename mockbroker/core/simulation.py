@@ -116,15 +116,11 @@ class Simulation(StateCommands):
 
     def stop_broker(self, broker_id: int) -> bool:
         """Stop a broker; its connections end and its waiting calls are dropped. False if it was down."""
-        was_up = self.cluster.cluster_control.stop(broker_id, self.now_ms)
-        self._end_connections(broker_id)
-        return was_up
+        return self._end_broker(self.cluster.cluster_control.stop, broker_id)
 
     def crash_broker(self, broker_id: int) -> bool:
         """The same, without a controlled shutdown."""
-        was_up = self.cluster.cluster_control.crash(broker_id, self.now_ms)
-        self._end_connections(broker_id)
-        return was_up
+        return self._end_broker(self.cluster.cluster_control.crash, broker_id)
 
     def start_broker(self, broker_id: int) -> bool:
         """Start a broker. False if it was up."""
@@ -183,12 +179,14 @@ class Simulation(StateCommands):
         self._origin = origin
         self.engine.begin_with(origin, self.now_ms)
 
-    def _end_connections(self, broker_id: int) -> None:
+    def _end_broker(self, end: Callable[[int, int], bool], broker_id: int) -> bool:
+        was_up = end(broker_id, self.now_ms)
         for call in list(self._waiting.values()):
             if call.broker.id == broker_id:
                 self.engine.path.drop(call, self.now_ms)
         self.engine.wake(self.now_ms)
         self._raise_failures()
+        return was_up
 
     def _finish(self, outcome: Outcome) -> None:
         call = outcome.call
