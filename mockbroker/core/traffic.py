@@ -141,7 +141,7 @@ class Traffic(InOwnThread):
         broker_rack = client.session.broker.rack
         is_away = client.rack != broker_rack  # or one of them is unknown
         crosses = is_away and client.rack is not None and broker_rack is not None
-        if is_away and api_key == PRODUCE:
+        if crosses and api_key == PRODUCE:
             keyed = first_keys(call.request)
         codes: set[int] = set()
         is_first = True
@@ -152,7 +152,7 @@ class Traffic(InOwnThread):
             if isinstance(part, ProducedPart):
                 if isr and part.end_offset < 0:
                     isr = NOT_APPENDED
-                if is_away:
+                if crosses:
                     detail = keyed.get((part.topic, part.partition), keyed.get((part.topic_id, part.partition)))
             else:
                 is_redirected = part.preferred_replica >= 0

@@ -271,25 +271,18 @@ def has_keys(cluster: Cluster | None, part: ProducedPart) -> bool | None:
 def first_keys(request: Any) -> dict[tuple[str | bytes, int], bool | None]:
     """By partition of a Produce, True if its first record has a key; None if that requires decompression."""
     return {
-        (topic.name or topic.topic_id, one.index): first_has_key(one.records or b"")
+        (topic.name or topic.topic_id, one.index): first_has_key(bytes(one.records or b""))
         for topic in request.topic_data
         for one in topic.partition_data
     }
 
 
 def first_has_key(records: bytes) -> bool | None:
-    """True if the first record of an uncompressed batch of magic 2 has a key; None for all other batches."""
-    if len(records) < 66 or records[16] != 2 or records[22] & 7:
-        return None
-    at = 61
+    """True if the first record of an uncompressed batch has a key; None for all other batches."""
+    from protocol.records import RecordError, iter_batch_records, iter_batches
+
     try:
-        for field in range(4):  # length, attributes, time and offset within the batch: all but the attributes vary
-            if field == 1:
-                at += 1
-                continue
-            while records[at] > 127:
-                at += 1
-            at += 1
-        return not records[at] & 1
-    except IndexError:
+        header = next(iter_batches(records))
+        return None if header.is_compressed else next(iter_batch_records(records, header, crc=False)).key is not None
+    except (RecordError, StopIteration):
         return None

@@ -98,7 +98,7 @@ class Verdicts:
             verdict = judged(whole=category != "consume")
             sizes = frame_sizes(record) if category == "other" else (0, 0)
             shares = [Share(None, None, *sizes, 0, verdict.reason, verdict.avoidable, verdict.detail)]
-        most = max(shares, key=attrgetter("bytes")) if locality != "local" else NO_REASON
+        most = max(shares, key=attrgetter("bytes"))
         return JournalEntry(
             sequence,
             record.at_ms,
@@ -181,9 +181,6 @@ class Verdicts:
             )
         )
         return found._replace(detail=found.detail or location.conflict)
-
-
-NO_REASON = Share(None, None, 0, 0, 0)
 
 
 def share_of(
