@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_origin
 
 import msgspec
 from starlette.requests import Request
@@ -35,7 +35,7 @@ class ControlCall:
     server: ControlServer
     request: Request
     names: dict[str, str]  # of the path
-    query: dict[str, list[str]]
+    query: dict[str, Any]
     body: Any = None
 
     @property
@@ -61,7 +61,7 @@ class ControlCall:
 
     def with_internal(self) -> bool:
         """True if the coordinators' topics are included. Raises ControlProblem: 400."""
-        text = self.query.get("internal", ["false"])[-1]
+        text: str = self.query.get("internal", "false")
         if text not in ("true", "false"):
             raise bad_request(f"internal: expected true or false, got {text!r}", field="internal")
         return text == "true"
@@ -142,14 +142,21 @@ class Operations:
 operation = Operations()
 
 
-def query_of(request: Request, parameters: Sequence[Parameter]) -> dict[str, list[str]]:
-    """The values of each query parameter. Raises ControlProblem: 400 for an unknown one."""
-    allowed = [one.name for one in parameters]
-    given: dict[str, list[str]] = {}
-    for name, value in request.query_params.multi_items():
-        if name not in allowed:
-            raise bad_request(f"{name}: expected no such parameter; there are: {named(allowed)}", field=name)
-        given.setdefault(name, []).append(value)
+def query_of(request: Request, parameters: Sequence[Parameter]) -> dict[str, Any]:
+    """The value of each query parameter, or the list of its values.
+
+    Raises ControlProblem: 400 for an unknown one, and for several values of one that takes one.
+    """
+    kinds = {one.name: one.kind for one in parameters}
+    given: dict[str, Any] = {}
+    for name in request.query_params:
+        if name not in kinds:
+            raise bad_request(f"{name}: expected no such parameter; there are: {named(kinds)}", field=name)
+        given[name] = values = request.query_params.getlist(name)
+        if get_origin(kinds[name]) is not list:
+            if len(values) > 1:
+                raise bad_request(f"{name}: expected one value, got {len(values)}", field=name)
+            given[name] = values[0]
     return given
 
 
