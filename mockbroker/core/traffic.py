@@ -26,7 +26,7 @@ from mockbroker.core.journal.records import (
 )
 from mockbroker.core.own_thread import InOwnThread, in_own_thread
 from mockbroker.core.response_errors import error_names
-from mockbroker.handlers.transferred import WITH_PARTS, parts_of
+from mockbroker.handlers.transferred import parts_of
 from mockbroker.subjects import NOTHING
 from protocol.registry import APIS
 
@@ -117,9 +117,7 @@ class Traffic(InOwnThread):
         requested = len(call.frame) + LENGTH_BYTES if call.frame else 0
         api_key = call.api_key
         self._calls[api_key if api_key in APIS else -1] += 1
-        parts = call.parts
-        if parts is None and api_key in WITH_PARTS:
-            parts = parts_of(outcome)
+        parts = parts_of(outcome)
         if parts:
             self._add_parts(outcome, client, parts, requested, answered)
             return
@@ -377,13 +375,9 @@ class Traffic(InOwnThread):
         for key, amounts in self._flows.items():
             if key.category == "replication":
                 continue
-            is_other = key.client_id == OTHERS
-            name = (OTHERS, None) if is_other else (key.client_id, key.client_rack)
-            if name not in found and len(found) >= MAX_LISTED:
-                name, is_other = (OTHERS, None), True
-            row = found.get(name)
-            if row is None:
-                row = found[name] = client_row(key, is_other=is_other)
+            name = key.client_id, key.client_rack
+            is_other = key.client_id == OTHERS or (name not in found and len(found) >= MAX_LISTED)
+            row = found.setdefault((OTHERS, None) if is_other else name, client_row(key, is_other=is_other))
             row["calls"] += amounts[0]
             if key.category != "other":
                 row[f"{key.locality}_bytes"] += amounts[3]

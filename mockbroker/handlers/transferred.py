@@ -31,11 +31,13 @@ MAGIC_OF_BATCHES = 2
 
 
 def parts_of(outcome: Outcome) -> Sequence[Part] | None:
-    """The parts of a call of ``WITH_PARTS`` that its handler did not record.
+    """The parts of a call of ``WITH_PARTS``, from its answer if its handler did not record them.
 
-    None without a response, unless a Produce was read, and if a single error covers all partitions.
+    None for others, without a response, unless a Produce was read, and if a single error covers all partitions.
     """
     call, response = outcome.call, outcome.response
+    if call.parts is not None or call.api_key not in WITH_PARTS:
+        return call.parts
     if response is not None:
         if call.api_key == PRODUCE:
             call.parts = produced_parts(call, response)

@@ -81,7 +81,7 @@ async def requests(call: ControlCall) -> Any:
     journal = call.cluster.journal
     mark = journal.mark()
     found = journal.find(**{**filters, "limit": limit})
-    if wanted.has_since and len(found) == limit:
+    if wanted.since is not None and len(found) == limit:
         mark = found[-1].sequence
     return {"requests": [entry.to_json() for entry in found], "next": mark, "dropped": journal.dropped}
 

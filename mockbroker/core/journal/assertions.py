@@ -11,6 +11,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
+from kafka_rack.locality.amounts import bytes_text
+from kafka_rack.locality.reasons import REASONS
 from kafka_rack.plurals import counted as number_of
 from mockbroker.core.journal.consistency import anomalies
 from mockbroker.core.journal.entry import JournalEntry, Share
@@ -94,20 +96,20 @@ def cross_rack_bytes(journal: Journal, arguments: dict[str, Any]) -> None:
     at_most = arguments.pop("at_most", None)
     if isinstance(at_most, bool) or not isinstance(at_most, int) or at_most < 0:
         raise FilterError(f"at_most: expected a number of bytes from 0, got {at_most!r}")
-    claim = f"to cross racks with at most {amount(at_most)}"
+    claim = f"to cross racks with at most {bytes_text(at_most)}"
     selected, served = select_served(journal, arguments, claim)
     known = [(entry, parts) for entry, parts in served if entry.locality != "unknown"]
     crossing = [(entry, parts) for entry, parts in known if entry.locality == "cross"]
     crossed = sum(share.bytes for _, shares in crossing for share in shares)
     if crossed > at_most:
         fail(
-            f"{amount(crossed)} in {len(crossing):,} of {calls(served)} crossed racks: expected at most "
-            f"{amount(at_most)} of {selected.subject}",
+            f"{bytes_text(crossed)} in {len(crossing):,} of {calls(served)} crossed racks: expected at most "
+            f"{bytes_text(at_most)} of {selected.subject}",
             crossing,
         )
     if not known:
         fail(f"all {calls(served)} came from an unknown rack: expected {selected.subject} {claim}", served)
-    check_all_stored(journal, selected, f"{claim}; {amount(crossed)} are stored")
+    check_all_stored(journal, selected, f"{claim}; {bytes_text(crossed)} are stored")
 
 
 def no_errors(journal: Journal, arguments: dict[str, Any]) -> None:
@@ -188,7 +190,7 @@ def bare(pattern: FilterPattern) -> str:
 
 def there_are(journal: Journal, filters: JournalFilters) -> str:
     """The calls that the journal has instead of the selected ones."""
-    entries = journal.since(filters.since)
+    entries = journal.since(filters.since or 0)
     if not entries:
         return dropped_words(journal, filters)
     return f"; there are {frequent(f'{entry.api} by {quoted(entry.client_id)}' for entry in entries)}"
@@ -244,12 +246,6 @@ def calls(entries: Sequence[Any] | int) -> str:
     return f"{number:,} call{'' if number == 1 else 's'}"
 
 
-def amount(size_bytes: int) -> str:
-    from kafka_rack.locality.amounts import bytes_text
-
-    return bytes_text(size_bytes)
-
-
 def quoted(text: str | None) -> str:
     return "a client without id" if text is None else repr(text)
 
@@ -284,8 +280,6 @@ def listed(counted: Counted, *, reasons: bool = True) -> str:
 
 def explained(name: str, detail: str | None) -> list[str]:
     """The lines that explain a reason: the action for a test, and its meaning."""
-    from kafka_rack.locality.reasons import REASONS
-
     reason = REASONS.get(name)
     if reason is None:
         return []
@@ -296,7 +290,7 @@ def rows_of(rows: Mapping[tuple[str, ...], list[int]]) -> list[str]:
     """A table of calls by client, broker and topic, the most bytes first."""
     ordered = sorted(rows.items(), key=lambda one: (-one[1][0], -one[1][1], one[0]))
     head = ("calls", "bytes", "client", "client rack", "broker rack", "broker", "topic")
-    cells = [head, *((str(sums[1]), amount(sums[0]), *key) for key, sums in ordered[:MAX_GROUPS])]
+    cells = [head, *((str(sums[1]), bytes_text(sums[0]), *key) for key, sums in ordered[:MAX_GROUPS])]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in cells]
     if len(ordered) > MAX_GROUPS:

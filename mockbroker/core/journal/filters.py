@@ -71,9 +71,8 @@ class JournalFilters:
     """The filters of a ``Journal.find``."""
 
     patterns: Mapping[str, FilterPattern]
-    since: int = 0
+    since: int | None = None
     limit: int | None = None
-    has_since: bool = False
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> Self:
@@ -88,7 +87,7 @@ class JournalFilters:
             elif name not in OTHERS:
                 there = (*FIELDS, *OTHERS)
                 raise FilterError(f"expected filters out of {', '.join(there)}, got {name!r}{hint(name, there)}")
-        return cls(patterns, since or 0, limit, since is not None)
+        return cls(patterns, since, limit)
 
     def may_match(self, record: CallRecord) -> bool:
         """True if a call can match, by the fields that are known without a verdict."""

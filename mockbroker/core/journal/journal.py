@@ -23,7 +23,7 @@ from mockbroker.core.journal.records import (
     record_of,
 )
 from mockbroker.core.own_thread import InOwnThread, in_own_thread
-from mockbroker.handlers.transferred import WITH_PARTS, parts_of
+from mockbroker.handlers.transferred import parts_of
 
 if TYPE_CHECKING:
     from mockbroker.call import Call, Part
@@ -69,9 +69,7 @@ class Journal(InOwnThread):
         call = outcome.call
         self.cluster = call.cluster
         size = RECORD_BYTES
-        parts = call.parts
-        if parts is None and call.api_key in WITH_PARTS:
-            parts = parts_of(outcome)
+        parts = parts_of(outcome)
         found: Observed | None = None
         if parts is None:
             found = observed(outcome)
@@ -202,7 +200,7 @@ class Journal(InOwnThread):
                 last = record.client
                 known.learn(last)
         known.learned = self.mark()
-        is_from_end = wanted.limit is not None and not wanted.has_since
+        is_from_end = wanted.limit is not None and wanted.since is None
         records = self.records(wanted, is_from_end=is_from_end)
         entries = (known.entry(record, sequence, self.cluster) for sequence, record in records)
         found = list(islice((entry for entry in entries if wanted.match(entry)), wanted.limit))
@@ -213,13 +211,13 @@ class Journal(InOwnThread):
         """The sequence of the oldest entry, or of the next one."""
         return self._gone + 1
 
-    def dropped_since(self, mark: int) -> int:
-        """The number of calls after a mark that are no longer stored."""
-        return min(self.dropped, max(0, self._gone - mark))
+    def dropped_since(self, mark: int | None) -> int:
+        """The number of calls after a mark, or of all, that are no longer stored."""
+        return min(self.dropped, max(0, self._gone - (mark or 0)))
 
     def records(self, wanted: JournalFilters, *, is_from_end: bool = False) -> Iterator[tuple[int, CallRecord]]:
         """The stored calls after the filters' mark that may match them, with their sequences."""
-        start = max(0, wanted.since - self._gone)
+        start = max(0, (wanted.since or 0) - self._gone)
         numbered: Iterable[tuple[int, CallRecord]]
         if is_from_end:
             numbered = zip(range(self.mark(), self._gone + start, -1), reversed(self._records), strict=False)
