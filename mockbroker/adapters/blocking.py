@@ -223,6 +223,16 @@ class BlockingMockCluster(BlockingCluster["MockCluster"]):
         """The settings for a client to connect and log in, as ``MockCluster.client_settings``."""
         return self.run(lambda cluster: cluster.client_settings(client, user=user, mechanism=mechanism))
 
+    @property
+    def kept(self) -> str | None:
+        """The contents of the data directory when the cluster was built, as ``MockCluster.kept``."""
+        return self._cluster.kept
+
+    @property
+    def settings_without_effect(self) -> tuple[str, ...]:
+        """Kafka's settings that have no effect here; sorted."""
+        return self._cluster.settings_without_effect
+
     # commands
 
     def configure_broker(self, broker_id: int, *, emulate: str | None = None, protocol: str | None = None) -> None:
