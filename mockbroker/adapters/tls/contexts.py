@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import re
 import ssl
-import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from mockbroker.adapters.tls.stores import Identity, StoreError, load_key, load_trusted
@@ -66,19 +66,15 @@ def put_key(context: ssl.SSLContext, own: Identity) -> None:
 def passing_file(text: str) -> Iterator[str]:
     """The name of a file with this text that only this process can read, in memory if possible."""
     if hasattr(os, "memfd_create"):
-        descriptor = os.memfd_create("key")
-        name = f"/proc/self/fd/{descriptor}"
-    else:
-        descriptor, name = tempfile.mkstemp(prefix="kafka-rack-")
-    try:
-        with os.fdopen(descriptor, "w", closefd=False) as file:
+        with os.fdopen(os.memfd_create("key"), "w") as file:
             file.write(text)
-        yield name
-    finally:
-        os.close(descriptor)
-        if not name.startswith("/proc/"):
-            with suppress(OSError):
-                Path(name).unlink()
+            file.flush()
+            yield f"/proc/self/fd/{file.fileno()}"
+    else:
+        with TemporaryDirectory(prefix="kafka-rack-") as folder:
+            path = Path(folder, "key.pem")
+            path.write_text(text)
+            yield str(path)
 
 
 def reason_of(error: ssl.SSLError) -> str:

@@ -26,7 +26,7 @@ class ClusterSecurity:
 
     def __init__(self) -> None:
         self.users: dict[str, str] = {}
-        self._listeners: dict[tuple[str, str], ListenerSecurity] = {}
+        self._listeners: dict[str, ListenerSecurity] = {}
 
     def add_users(self, cluster: Cluster, users: Mapping[str, str], entropy: Callable[[int], bytes]) -> None:
         """Add users for PLAIN and both SCRAM mechanisms. Raises ValueError: an empty name or password."""
@@ -44,12 +44,11 @@ class ClusterSecurity:
 
     def of_listener(self, cluster: Cluster, listener: Listener) -> ListenerSecurity:
         """The security settings of a SASL listener. Raises ValueError."""
-        key = listener.name, listener.protocol
-        found = self._listeners.get(key)
+        found = self._listeners.get(listener.name)
         if found is None:
             from mockbroker.state.security.listeners import security_of
 
-            found = self._listeners[key] = security_of(cluster.settings, *key, self.users)
+            found = self._listeners[listener.name] = security_of(cluster.settings, listener.name, self.users)
         return found
 
     def check(self, cluster: Cluster) -> None:

@@ -39,7 +39,6 @@ class ListenerSecurity:
     an exchange of a mechanism of an optional part.
     """
 
-    protocol: str
     mechanisms: tuple[str, ...]
     max_receive_bytes: int
     failure_delay_ms: int
@@ -86,12 +85,7 @@ class ListenerSettings:
         return self._settings.get(name)
 
 
-def security_of(
-    settings: KafkaSettings,
-    listener: str,
-    protocol: str,
-    users: Mapping[str, str],
-) -> ListenerSecurity:
+def security_of(settings: KafkaSettings, listener: str, users: Mapping[str, str]) -> ListenerSecurity:
     """The security settings of a SASL listener.
 
     Args:
@@ -120,7 +114,6 @@ def security_of(
                 f"users for mechanism PLAIN, got none"
             )
     return ListenerSecurity(
-        protocol,
         tuple(hash_order(mechanisms, string_hash)),
         own.value("sasl.server.max.receive.size") or 524288,
         own.value(DELAY_SETTING),
