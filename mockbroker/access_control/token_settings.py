@@ -29,7 +29,7 @@ UNSECURED_HANDLER = f"{PACKAGE}.internals.unsecured.OAuthBearerUnsecuredValidato
 SIGNED_HANDLER = f"{PACKAGE}.OAuthBearerValidatorCallbackHandler"
 VALIDATORS = (f"{PACKAGE}.DefaultJwtValidator", f"{PACKAGE}.BrokerJwtValidator")
 HANDLER_SETTING = "sasl.server.callback.handler.class"
-PREFIX = "sasl.oauthbearer."
+PREFIX, KEYS = "sasl.oauthbearer.", "jwks.endpoint.url"
 
 
 def maker_of(settings: Mapping[str, Any], own: ListenerSettings) -> Callable[[WallClock], Exchange]:
@@ -62,41 +62,32 @@ def maker_of(settings: Mapping[str, Any], own: ListenerSettings) -> Callable[[Wa
 def signed_validator(own: ListenerSettings) -> SignedValidator:
     """The validator with a file of keys. Raises ValueError, also if PyJWT, of the extra ``oauth``, is missing."""
 
-    def value(name: str) -> Any:
-        return own.value(PREFIX + name, OAUTHBEARER)
+    def value(setting: str) -> Any:
+        return own.value(PREFIX + setting, OAUTHBEARER)
 
-    def name(setting: str) -> str:
-        return own.name_of(PREFIX + setting, OAUTHBEARER)
+    def text(setting: str) -> str:
+        return (value(setting) or "").strip()
 
-    def text(setting: str) -> str | None:
-        return (value(setting) or "").strip() or None
+    def wrong(setting: str, problem: object) -> ValueError:
+        return ValueError(f"{own.name_of(PREFIX + setting, OAUTHBEARER)}: {problem}")
 
     if text("jwt.validator.class") not in VALIDATORS:
-        raise ValueError(f"{name('jwt.validator.class')}: expected one of {', '.join(VALIDATORS)}")
-    audiences = frozenset(value("expected.audience"))
-    issuer = text("expected.issuer")
-    for what, is_set, opt_out in (
-        ("expected.audience", audiences, "allow.unverified.audience"),
-        ("expected.issuer", issuer, "allow.unverified.issuer"),
-    ):
+        raise wrong("jwt.validator.class", f"expected one of {', '.join(VALIDATORS)}")
+    audiences, issuer = frozenset(value("expected.audience")), text("expected.issuer") or None
+    for what, is_set in (("audience", audiences), ("issuer", issuer)):
+        opt_out = f"allow.unverified.{what}"
         if not is_set and not value(opt_out):
-            raise ValueError(f"{name(what)}: expected a value, or {PREFIX}{opt_out}=true, got neither")
+            raise wrong(f"expected.{what}", f"expected a value, or {PREFIX}{opt_out}=true, got neither")
     subject, scope = text("sub.claim.name"), text("scope.claim.name")
-    if subject is None or scope is None:
-        raise ValueError(
-            f"{name('sub.claim.name' if subject is None else 'scope.claim.name')}: expected a claim's name"
-        )
+    if not subject or not scope:
+        raise wrong("scope.claim.name" if subject else "sub.claim.name", "expected a claim's name")
     if find_spec("jwt") is None:
-        raise ValueError(
-            f"{name('jwks.endpoint.url')}: signed tokens need PyJWT, of the extra oauth, which is not installed: "
-            f"{pip_install('oauth')}"
-        )
-    url = urlsplit(text("jwks.endpoint.url") or "")
+        missing = "signed tokens need PyJWT, of the extra oauth, which is not installed"
+        raise wrong(KEYS, f"{missing}: {pip_install('oauth')}")
+    url = urlsplit(text(KEYS))
     if url.scheme != "file":
-        raise ValueError(
-            f"{name('jwks.endpoint.url')}: expected file:/PATH, for keys are not fetched, got {url.geturl() or 'none'}"
-        )
+        raise wrong(KEYS, f"expected file:/PATH, for keys are not fetched, got {url.geturl() or 'none'}")
     try:
         return SignedValidator(url.path, Expectations(audiences, issuer, subject, scope, value("clock.skew.seconds")))
     except (OSError, ValueError) as error:
-        raise ValueError(f"{name('jwks.endpoint.url')}: {error}") from None
+        raise wrong(KEYS, error) from None
