@@ -8,9 +8,8 @@ AccessControlEntryFilter, MetadataImage.write, AclsDelta and CidrUtils, Apache K
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
-from ipaddress import ip_address, ip_network
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from random import Random
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -37,7 +36,6 @@ WILDCARD = "*"
 WILDCARD_PRINCIPAL = "User:*"
 IMPLY_DESCRIBE = frozenset({Operation.DESCRIBE, Operation.READ, Operation.WRITE, Operation.DELETE, Operation.ALTER})
 IMPLY_DESCRIBE_CONFIGS = frozenset({Operation.DESCRIBE_CONFIGS, Operation.ALTER_CONFIGS})
-IPV4_NETWORK = re.compile(r"\d{1,3}(?:\.\d{1,3}){3}/\d{1,2}")
 
 
 NAME: Final = "acls"
@@ -148,23 +146,23 @@ def is_from(host: str, pattern: str) -> bool:
     """
     if pattern in (WILDCARD, host):
         return True
-    if "/" not in pattern or not is_network(pattern):
-        return False
+    network = network_of(pattern)
     try:
-        return ip_address(host) in ip_network(pattern, strict=False)
+        return network is not None and ip_address(host) in network
     except ValueError:
         return False
 
 
-def is_network(pattern: str) -> bool:
-    """True if a text is a network: an address and the length of its prefix."""
-    if ":" not in pattern and not IPV4_NETWORK.fullmatch(pattern):
-        return False
+def network_of(pattern: str) -> IPv4Network | IPv6Network | None:
+    """The network that a text is: an address and the length of its prefix; None if it is none.
+
+    >>> network_of("10.0.0.0/8"), network_of("10.0.0.0/255.0.0.0")
+    (IPv4Network('10.0.0.0/8'), None)
+    """
     try:
-        ip_network(pattern, strict=False)
+        return ip_network(pattern, strict=False) if pattern.rpartition("/")[2].isdecimal() else None
     except ValueError:
-        return False
-    return True
+        return None
 
 
 # the entries in the image, which a restart restores
@@ -232,7 +230,7 @@ def check_acl(acl: Acl) -> None:
         raise invalid_request(f"expected a principal as User:name, got {acl.principal!r}")
     if not acl.host:
         raise invalid_request("expected a host, a network or '*', got ''")
-    if "/" in acl.host and not is_network(acl.host):
+    if "/" in acl.host and network_of(acl.host) is None:
         raise invalid_request(f"expected a network as 10.0.0.0/8, got {acl.host!r}")
 
 
