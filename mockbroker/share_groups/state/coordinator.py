@@ -206,8 +206,7 @@ class ShareCoordinator:
         self._timers.set(job, self.cluster.now_ms + self._interval_ms(job))
 
     def _interval_ms(self, job: Job) -> int:
-        interval_ms: int = self.cluster.configs.broker(None, INTERVALS[job])
-        return interval_ms
+        return int(self.cluster.configs.broker(None, INTERVALS[job]))
 
     # internals
 
@@ -265,8 +264,7 @@ class ShareCoordinator:
         self.replay(record)
 
     def _max_updates(self) -> int:
-        limit: int = self.cluster.configs.broker(None, UPDATES_PER_SNAPSHOT)
-        return limit
+        return int(self.cluster.configs.broker(None, UPDATES_PER_SNAPSHOT))
 
     def _wall_ms(self) -> int:
         return self.cluster.clock.at(self.cluster.now_ms)

@@ -86,8 +86,7 @@ class SharePartition:
         """True if a member may acquire records: before the end, or new ones within the limit of records in flight."""
         if self.next_fetch_offset() != self.end_offset + 1:
             return True
-        limit: int = self.config("share.partition.max.record.locks")
-        return self.in_flight_records < limit
+        return self.in_flight_records < int(self.config("share.partition.max.record.locks"))
 
     def next_fetch_offset(self) -> int:
         """The next offset to read: the first available record, or the one after all acquired records."""
