@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import secrets
 import time
 from itertools import count
-from random import Random
 from typing import TYPE_CHECKING, Protocol
 
 from mockbroker.core.engine import Engine
-from mockbroker.state.cluster import Cluster
 
 if TYPE_CHECKING:
     from mockbroker.adapters.capture import Capture
@@ -34,19 +31,14 @@ class UpdateChannels(Protocol):
 
 
 class Runtime:
-    """Drives the engine of one cluster.
-
-    Args:
-        state: the cluster.
-        rng: for what handlers draw.
-        engine: what takes the calls, one that has them answered here unless given.
+    """Drives the engine of one cluster: for observers of its path, and for calls without a socket.
 
     ``capture`` and ``channels`` are there while the cluster runs, as far as it has any; ``connection_numbers`` are
     those that no connection has had.
     """
 
-    def __init__(self, state: Cluster, rng: Random, engine: Engine | None = None) -> None:
-        self.engine = Engine(state, rng, secrets.token_bytes) if engine is None else engine
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
         self.capture: Capture | None = None
         self.channels: UpdateChannels | None = None
         self._look: asyncio.TimerHandle | None = None
@@ -57,11 +49,11 @@ class Runtime:
         self._epoch_ms = int(time.time() * 1000) - int(time.monotonic() * 1000)
 
     def now_ms(self) -> int:
-        """The time, in ms since 1970, that never goes back."""
+        """The time of journal entries, in ms since 1970, monotonic."""
         return self._epoch_ms + int(time.monotonic() * 1000)
 
     def settle(self) -> None:
-        """Process due events, and schedule the next ones."""
+        """Process due events, such as the consequences of a change of the state, and schedule the next ones."""
         self.engine.advance(self.now_ms())
         self._plan()
 
@@ -92,7 +84,7 @@ class Runtime:
         for connection in list(self.engine.path.connections):
             connection.end_if_late(self.now_ms())
 
-    def stop(self) -> None:
+    def stop_timers(self) -> None:
         """Cancel the timers. The capture continues until connections have ended."""
         for handle in (self._look, self._planned, self._timer):
             if handle is not None:

@@ -36,18 +36,19 @@ LAST_ANSWERS_S = 0.2  # between a broker's last answers and the end of its conne
 BUSY_MS = 1000  # a connection that said something within this time may still be reading answers
 
 
-class ServedCluster(StateCommands):
+class ServedCluster(Runtime, StateCommands):
     """A running cluster; ``journal`` and ``traffic`` observe its calls, as its options say."""
 
-    def __init__(self, runtime: Runtime, options: ClusterOptions) -> None:
-        self._runtime, self._options = runtime, options
+    def __init__(self, engine: Engine, options: ClusterOptions) -> None:
+        super().__init__(engine)
+        self._options = options
         self.journal = options.journal if isinstance(options.journal, Journal) else Journal()
         self.traffic = Traffic()
-        runtime.engine.client_racks = options.client_racks
+        engine.client_racks = options.client_racks
         if options.journal is not False:
-            runtime.engine.path.observers.append(self.journal)
+            engine.path.observers.append(self.journal)
         if options.traffic:
-            runtime.engine.path.observers.append(self.traffic)
+            engine.path.observers.append(self.traffic)
         self._run: Run = directly
         self._nodes: dict[int, Node] = {}
         self._is_running = False
@@ -56,7 +57,7 @@ class ServedCluster(StateCommands):
     @property
     def state(self) -> Cluster:
         """The state of the cluster; a reset replaces it."""
-        return self._runtime.engine.cluster
+        return self.engine.cluster
 
     @property
     def tls(self) -> TlsMaterial | None:
@@ -81,8 +82,8 @@ class ServedCluster(StateCommands):
             await self.close()
             raise
         self._is_running = True
-        self._runtime.settle()
-        self._runtime.look_after()
+        self.settle()
+        self.look_after()
 
     @abstractmethod
     async def _bind(self) -> None:
@@ -150,7 +151,7 @@ class ServedCluster(StateCommands):
             client.take_no_more()
         reading = []
         while answering and loop.time() < ends_at:
-            self._runtime.settle()
+            self.settle()
             answered = [client for client in answering if client.is_answered]
             for client in answered:
                 client.stop()
@@ -187,7 +188,7 @@ class ServedCluster(StateCommands):
         if self._faults is None:
             from mockbroker.core.faults.faults import Faults
 
-            self._faults = Faults(self._runtime.engine.path, self._options.seed, self.now_ms, self._faults_changed)
+            self._faults = Faults(self.engine.path, self._options.seed, self.now_ms, self._faults_changed)
             self._faults.run = self._run
         return self._faults
 
@@ -199,24 +200,11 @@ class ServedCluster(StateCommands):
         """The number of open client connections by broker."""
         return {broker_id: len(node.clients) for broker_id, node in self._nodes.items()}
 
-    def now_ms(self) -> int:
-        """The time of journal entries, in ms since 1970, monotonic."""
-        return self._runtime.now_ms()
-
-    @property
-    def engine(self) -> Engine:
-        """The engine of the cluster's calls: for observers of its path, and for calls without a socket."""
-        return self._runtime.engine
-
-    def settle(self) -> None:
-        """Process the consequences of a change of ``state``, or of a call without a socket."""
-        self._runtime.settle()
-
     async def metadata_propagated(self) -> None:
         """In ZooKeeper mode wait until the controller has updated its brokers, except those that refuse
         it. In KRaft mode return at once.
         """
-        channels = self._runtime.channels
+        channels = self.channels
         if channels is not None:
             channels.send()
             await channels.until_idle()
@@ -248,7 +236,7 @@ class ServedCluster(StateCommands):
             node.refuse()
             for client in list(node.clients):
                 client.abort()
-            self._runtime.settle()
+            self.settle()
             await asyncio.sleep(0)
             await self.metadata_propagated()
         return crashed
@@ -275,13 +263,13 @@ class ServedCluster(StateCommands):
     async def _end(self) -> None:
         """Stop accepting, close every connection, and end the capture."""
         self._is_running = False
-        self._runtime.stop()
+        self.stop_timers()
         for node in self._nodes.values():
             node.close()
         await asyncio.sleep(0)
-        if self._runtime.capture is not None:
-            self._runtime.capture.close()
-            self._runtime.capture = None
+        if self.capture is not None:
+            self.capture.close()
+            self.capture = None
 
     async def _stop(self, broker_ids: Iterable[int]) -> list[int]:
         """Stop brokers; returns the ids of those that were up."""
@@ -291,7 +279,7 @@ class ServedCluster(StateCommands):
         answers_to_the_end = self.state.support.is_kraft and not self.state.is_mirror
         for node in nodes:
             node.refuse()
-        self._runtime.settle()
+        self.settle()
         leaving = [client for node in nodes for client in node.clients]
         for client in leaving:
             if not (answers_to_the_end and client.is_answered):
@@ -313,13 +301,13 @@ class ServedCluster(StateCommands):
         for broker_id in down:
             await self._nodes[broker_id].accept()
             self._come_up(broker_id)
-        self._runtime.settle()
+        self.settle()
         await self.metadata_propagated()
         return down
 
     def _faults_changed(self) -> None:
         if self._is_running:
-            self._runtime.settle()
+            self.settle()
 
     def _must_run(self) -> None:
         if not self._is_running:
@@ -328,21 +316,21 @@ class ServedCluster(StateCommands):
             )
 
     def _start_capture(self) -> None:
-        if self._options.capture is not None and self._runtime.capture is None:
+        if self._options.capture is not None and self.capture is None:
             from pathlib import Path
 
             from mockbroker.adapters.capture import Capture
 
-            self._runtime.capture = Capture(
+            self.capture = Capture(
                 Path(self._options.capture),
                 now_us=lambda: time.time_ns() // 1000,
                 later=asyncio.get_running_loop().call_later,
                 describe=self._capture_preamble,
                 file_bytes=self._options.capture_bytes,
             )
-            call_path = self._runtime.engine.path
-            call_path.arrivals.append(self._runtime.capture.call_arrived)
-            call_path.observers.append(self._runtime.capture)
+            call_path = self.engine.path
+            call_path.arrivals.append(self.capture.call_arrived)
+            call_path.observers.append(self.capture)
 
     def _capture_preamble(self) -> tuple[dict[str, Any], list[tuple[str, bytes, list[int]]]]:
         """The description of this cluster at the start of a capture."""

@@ -13,12 +13,12 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from mockbroker.adapters.options import ClusterOptions, taking_fields
-from mockbroker.adapters.runtime import Runtime
 from mockbroker.adapters.served_cluster import ServedCluster
 from mockbroker.adapters.sockets import Node
 from mockbroker.adapters.tls.setup import material_for, tls_listeners_of
 from mockbroker.core.commands import Result
-from mockbroker.core.engine import Origin
+from mockbroker.core.engine import Engine, Origin
+from mockbroker.core.path import CallPath
 from mockbroker.parts import provided
 from mockbroker.state.brokers.listeners import with_free_ports
 from mockbroker.state.cluster import Cluster
@@ -112,10 +112,10 @@ class MockCluster(ServedCluster):
             with_tls = {one.id: tls_listeners_of(state, one, made) for one in state.brokers.values()}
             if self._storage is not None:
                 self._storage.summarize(state)
-        super().__init__(Runtime(state, Random(options.seed)), options)
+        super().__init__(Engine(CallPath(state, Random(options.seed)), secrets.token_bytes), options)
         if self._storage is not None:
-            self._runtime.engine.path.sync = self._storage.sync
-        self._nodes = {one.id: Node(self._runtime, one, with_tls[one.id]) for one in state.brokers.values()}
+            self.engine.path.sync = self._storage.sync
+        self._nodes = {one.id: Node(self, one, with_tls[one.id]) for one in state.brokers.values()}
         self._origin: Origin | None = None
         self._forks: dict[MockCluster, None] = {}
         self._parent: MockCluster | None = None
@@ -243,9 +243,9 @@ class MockCluster(ServedCluster):
         for node in self._nodes.values():
             if not node.accepts:
                 await node.accept()
-        if self._runtime.channels is not None:
-            self._runtime.channels.close()
-            self._runtime.channels = None
+        if self.channels is not None:
+            self.channels.close()
+            self.channels = None
         for node in self._nodes.values():  # no await from here until all old state is gone
             for client in list(node.clients):
                 client.abort()
@@ -255,7 +255,7 @@ class MockCluster(ServedCluster):
         self.journal.clear()
         self.traffic.clear()
         await self._tell_brokers()
-        self._runtime.settle()
+        self.settle()
 
     def _begin_with(self, origin: Origin) -> None:
         self.engine.begin_with(origin, self.now_ms())
@@ -265,7 +265,7 @@ class MockCluster(ServedCluster):
     async def _tell_brokers(self) -> None:
         """In ZooKeeper mode start the controller's updates to brokers."""
         if self.state.other_mode is not None:
-            self._runtime.channels = provided("update_channels")(self.state)
+            self.channels = provided("update_channels")(self.state)
             await self.metadata_propagated()
 
     def _change(self, command: Callable[[Cluster, int], Result]) -> Result:
@@ -274,7 +274,7 @@ class MockCluster(ServedCluster):
         if self._storage is not None:
             self._storage.sync()
         if self._is_running:
-            self._runtime.settle()
+            self.settle()
         return result
 
     def _given_back_on_error(self) -> AbstractContextManager[None]:

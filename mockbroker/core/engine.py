@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from random import Random
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mockbroker.api import served_versions
 from mockbroker.core.path import CallPath
@@ -34,12 +34,8 @@ class Engine:
     ``client_racks`` is a racks file, for clients that connect later and name no rack.
     """
 
-    session_type: ClassVar[type[Session]] = Session
-
-    def __init__(
-        self, cluster: Cluster, rng: Random | None = None, entropy: Callable[[int], bytes] | None = None
-    ) -> None:
-        self.path = self._make_path(cluster, rng or Random(0))
+    def __init__(self, path: CallPath, entropy: Callable[[int], bytes] | None = None) -> None:
+        self.path = path
         self.entropy = entropy or Random(0).randbytes
         self.client_racks: RackRules | None = None
 
@@ -57,7 +53,7 @@ class Engine:
         served = served_versions(self.cluster, broker.id)
         racks = self.cluster.liveness.known_racks
         place = self.cluster.diskless.place(address, listener_rack)
-        session = self.session_type(
+        session = self.path.session_type(
             broker, address, connection, listener, place, served, racks=racks, client_racks=self.client_racks
         )
         session.authenticator = self.cluster.security.authenticator(
@@ -82,9 +78,6 @@ class Engine:
         """Replace the cluster by a new one that starts from ``origin``; no call may wait."""
         self.path.begin_with(self.cluster.replaced(origin.snapshot, now_ms))
         self.path.rng.setstate(origin.rng_state)
-
-    def _make_path(self, cluster: Cluster, rng: Random) -> CallPath:
-        return CallPath(cluster, rng)
 
     def advance(self, now_ms: int) -> None:
         """Advance the time to ``now_ms``: run due timers, and continue calls that waited for them."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from random import Random
 from struct import Struct
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from msgspec.structs import replace
 
@@ -86,6 +86,7 @@ class CallPath:
     refuses unauthorized calls, None without an authorizer.
     """
 
+    session_type: ClassVar[type[Session]] = Session
     cluster: Cluster
     rng: Random
     faults: list[Step] = field(default_factory=list)

@@ -16,6 +16,7 @@ from mockbroker.call import Call, Ending, Outcome
 from mockbroker.core.commands import Result, StateCommands
 from mockbroker.core.engine import Engine, Origin
 from mockbroker.core.journal import Journal
+from mockbroker.core.path import CallPath
 from mockbroker.core.traffic import Traffic
 from mockbroker.state.brokers.broker import DEFAULT_LISTENER, Broker, Listener
 from mockbroker.state.cluster import Cluster
@@ -51,7 +52,7 @@ class Simulation(StateCommands):
         names = racks.split(",")
         brokers = [Broker(index, rack or None, [Listener(port=9092 + index)]) for index, rack in enumerate(names)]
         cluster = Cluster.create(brokers, settings=settings, seed=seed, release=release, record_log=record_log)
-        self.engine = Engine(cluster, Random(seed))
+        self.engine = Engine(CallPath(cluster, Random(seed)))
         self.journal, self.traffic = Journal(), Traffic()
         self.engine.path.observers += [self.journal, self.traffic]
         self.now_ms = 0

@@ -7,14 +7,11 @@ requests. Of a token only the name in it is stored, which is the session's princ
     client            broker              next from the client
     SaslHandshake v0                      unknown: it waits
                       no error            a token
-    token                                 PLAIN: a request; SCRAM, first token: a token; else it waits
-                      token               OAUTHBEARER: a request after an empty one, else a token
+    token                                 unknown: it waits
+                      token               a request if the answer ends the login, else a token
 
 GSSAPI has as many tokens as Kerberos needs, until the broker has sent the first wrapped one, its offer of security
 layers. The client's choice follows, which a broker does not answer after version 0: a request is next.
-
-Before Kafka 0.10, GSSAPI had no handshake, and the first bytes of a connection were a token; brokers accepted that up
-to 3.9. ``refusal_of_first_frame`` refuses it.
 
 >>> login = LoginFollower()
 >>> login.handshake_sent(0)
@@ -23,10 +20,10 @@ to 3.9. ``refusal_of_first_frame`` refuses it.
 False
 >>> login.token_sent(b"\\0alice\\0secret")
 True
->>> login.request_follows_header()
-True
 >>> login.token_answered(b"")
 'User:alice'
+>>> login.request_follows_header()
+True
 
 Source: KIP-43, KIP-152; RFC 4616, RFC 5802, RFC 7628, RFC 4752 (GSSAPI), RFC 4121 and RFC 1964 (its tokens);
 SaslServerAuthenticator and SaslClientAuthenticator, Apache Kafka 4.4; GssKrb5Server, OpenJDK 17.
@@ -41,9 +38,7 @@ from mockbroker.state.security.mechanisms import OAUTHBEARER, PLAIN, SCRAM_MECHA
 
 GSSAPI = "GSSAPI"
 BARE_TOKENS_VERSION = 0
-EXCHANGES = {PLAIN: 1, **dict.fromkeys(SCRAM_MECHANISMS, 2)}
-"""The number of a client's tokens by mechanism, if it is fixed."""
-FOLLOWED = (*EXCHANGES, OAUTHBEARER, GSSAPI)
+FOLLOWED = (PLAIN, *SCRAM_MECHANISMS, OAUTHBEARER, GSSAPI)
 GENERIC_TOKEN = 0x60  # the first byte of a GSSAPI token in generic form
 OBJECT_IDENTIFIER = 0x06
 WRAP = b"\x05\x04"
@@ -57,15 +52,13 @@ class LoginNotFollowedError(Exception):
 class LoginState(Enum):
     """The kind of a client's next frame."""
 
-    REQUESTS = auto()
-    HANDSHAKE = auto()  # it depends on the answer to a handshake
+    REQUEST = auto()
+    UNKNOWN = auto()  # it depends on the answer to a handshake or to a token
     TOKEN = auto()
-    TOKEN_ANSWER = auto()  # it depends on the answer to a token
-    LAST_TOKEN = auto()
+    LAST_TOKEN = auto()  # which is not answered
 
 
-REQUESTS = LoginState.REQUESTS
-DEPEND_ON_ANSWERS = (LoginState.HANDSHAKE, LoginState.TOKEN_ANSWER)
+REQUEST, UNKNOWN, TOKEN, LAST_TOKEN = LoginState  # Python 3.11 takes a while to look up each
 
 
 class LoginFollower:
@@ -76,28 +69,27 @@ class LoginFollower:
 
     def __init__(self) -> None:
         self.has_begun = False
-        self._state = LoginState.REQUESTS
+        self._state = REQUEST
         self._mechanism = ""
         self._principal: str | None = None  # of the login that is not complete
-        self._tokens_left = 0
 
     def request_follows_header(self) -> bool:
         """True if the client's next frame is a request with a header; else it is a bare token.
 
         While ``waits_for_answer`` is true this is unknown, and the frame must wait.
         """
-        return self._state is REQUESTS
+        return self._state is REQUEST
 
     @property
     def waits_for_answer(self) -> bool:
         """True if the kind of the client's next frame depends on an answer that has not come."""
-        return self._state is not REQUESTS and self._state in DEPEND_ON_ANSWERS
+        return self._state is UNKNOWN
 
     def handshake_sent(self, version: int) -> None:
         """A SaslHandshake is forwarded, the first or that of a re-authentication."""
         self.has_begun = True
         if version == BARE_TOKENS_VERSION:
-            self._state = LoginState.HANDSHAKE
+            self._state = UNKNOWN
 
     def handshake_answered(self, version: int, mechanism: str, error_code: int) -> None:
         """The broker has answered a SaslHandshake of that version and mechanism.
@@ -108,39 +100,29 @@ class LoginFollower:
             self._mechanism, self._principal = mechanism, None
         if version != BARE_TOKENS_VERSION:
             return
-        if error_code:
-            self._state = LoginState.REQUESTS
-            return
-        if mechanism not in FOLLOWED:
+        if not error_code and mechanism not in FOLLOWED:
             raise LoginNotFollowedError(
                 f"after SaslHandshake version 0 tokens come without headers, and how many {mechanism!r} takes is not "
                 f"known: expected one of {', '.join(FOLLOWED)}, or a client that sends SaslHandshake version 1"
             )
-        self._state = LoginState.TOKEN
-        self._tokens_left = EXCHANGES.get(mechanism, 0)
+        self._state = REQUEST if error_code else TOKEN
 
     def token_sent(self, token: bytes) -> bool:
         """A bare token is forwarded. Returns: True if the broker answers it, unless it ends the connection."""
-        if self._state is LoginState.LAST_TOKEN:
-            self._state = LoginState.REQUESTS
+        if self._state is LAST_TOKEN:
+            self._state = REQUEST
             return False
-        assert self._state is LoginState.TOKEN, self._state
+        assert self._state is TOKEN, self._state
         self._read(token)
-        if self._mechanism not in EXCHANGES:
-            self._state = LoginState.TOKEN_ANSWER
-            return True
-        self._tokens_left -= 1
-        if not self._tokens_left:
-            self._state = LoginState.REQUESTS
+        self._state = UNKNOWN
         return True
 
     def token_answered(self, answer: bytes) -> str | None:
         """The broker has answered a bare token with its own. Returns: the principal if the login is complete."""
-        if self._state is LoginState.TOKEN_ANSWER:
-            if self._mechanism == OAUTHBEARER:
-                self._state = LoginState.TOKEN if answer else LoginState.REQUESTS
-            else:
-                self._state = LoginState.LAST_TOKEN if is_wrapped(answer) else LoginState.TOKEN
+        if ends_login(self._mechanism, answer):
+            self._state = REQUEST
+        else:
+            self._state = LAST_TOKEN if is_wrapped(answer) else TOKEN
         return self._logged_in(answer)
 
     def authenticated(self, token: bytes, answer: bytes) -> str | None:
@@ -156,19 +138,6 @@ class LoginFollower:
             return None
         found, self._principal = self._principal, None
         return found
-
-
-def refusal_of_first_frame(frame: bytes) -> str | None:
-    """The reason why a connection with this first frame cannot be followed; None if it can.
-
-    >>> refusal_of_first_frame(bytes.fromhex("0012000000000001ffff"))
-    """
-    if frame[:1] != bytes([GENERIC_TOKEN]):
-        return None
-    return (
-        "expected a request, got what looks like a GSSAPI token: a client older than Kafka 0.10 logs in without a "
-        "SaslHandshake, which the proxy does not follow"
-    )
 
 
 def is_wrapped(token: bytes) -> bool:

@@ -6,6 +6,7 @@ contain brokers' addresses, which the proxy replaces, or a fault changes them.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -19,9 +20,11 @@ from mockbroker.proxy.addresses import may_carry_addresses, rewrite_addresses
 from mockbroker.proxy.api_versions import clamp
 from mockbroker.proxy.faults import sending_of
 from mockbroker.proxy.frames import read_answer, view_large_produce
-from mockbroker.proxy.login import LoginFollower, LoginNotFollowedError, refusal_of_first_frame
+from mockbroker.proxy.login import LoginNotFollowedError
+from mockbroker.proxy.rewrites import NO_REWRITES, Rewrites
 from mockbroker.proxy.sessions import fetch_answered, fetch_forwarded
 from mockbroker.session import Session
+from protocol.codec import codec
 from protocol.errors import ProtocolError
 from protocol.framing import LARGE_PIECE_BYTES
 from protocol.headers import request_frame
@@ -30,7 +33,6 @@ from protocol.registry import api_key_of, message_class
 if TYPE_CHECKING:
     from mockbroker.proxy.connection import ProxyConnection
     from mockbroker.proxy.mirror import Mirror
-    from mockbroker.proxy.rewrites import Rewriting
 
 PRODUCE, FETCH, METADATA, SASL_HANDSHAKE, DELETE_TOPICS, SASL_AUTHENTICATE = 0, 1, 3, 17, 20, 36
 NOTED = (METADATA, SASL_HANDSHAKE, DELETE_TOPICS, SASL_AUTHENTICATE)
@@ -49,12 +51,13 @@ class ProxySession(Session):
 
 @dataclass(slots=True, eq=False)
 class ProxyPath(CallPath):
-    """Processes calls from frame to outcome. ``mirror`` learns the cluster's state from answers, ``rewriting`` applies
-    the configured rewrites.
+    """Processes calls from frame to outcome. ``mirror`` learns the cluster's state from answers, ``rewrites`` are
+    the configured ones.
     """
 
+    session_type = ProxySession
     mirror: Mirror = field(kw_only=True)
-    rewriting: Rewriting | None = field(default=None, kw_only=True)
+    rewrites: Rewrites = field(default=NO_REWRITES, kw_only=True)
 
     def __post_init__(self) -> None:
         CallPath.__post_init__(self)
@@ -81,7 +84,7 @@ class ProxyPath(CallPath):
         try:
             request = message_class(api_key, "request")
         except ProtocolError:
-            return refusal_of_first_frame(frame) or f"API key {api_key} is not known to the proxy"
+            return f"API key {api_key} is not known to the proxy"
         if version in request.valid_versions or api_key == API_VERSIONS:
             return None
         return f"expected {request.name} version {request.valid_versions}, got {version}"
@@ -102,13 +105,11 @@ class ProxyPath(CallPath):
                 request, refusal = sending_of(call)
                 if refusal is not None:
                     if request is not None:
-                        link.forward(call, (encoded_request(call, request),), is_answered=False)
+                        link.forward(call, self.request_frame(call, request), is_answered=False)
                     return refusal
                 if request is not call.request or call.injected.hides_part:
                     changed = request
-            frame = self.rewriting.frame_of(call, changed) if self.rewriting is not None else None
-            if frame is None:
-                frame = framed(call.frame) if changed is None else (encoded_request(call, changed),)
+            frame = self.request_frame(call, changed)
             view_large_produce(call)
             is_answered = call.api_key != PRODUCE or call.request.acks != NO_ACKS
             if call.api_key == FETCH:
@@ -120,6 +121,25 @@ class ProxyPath(CallPath):
         if call.api_key == SASL_HANDSHAKE:
             link.login.handshake_sent(call.version)
         return link.forward(call, frame, is_answered=is_answered)
+
+    def request_frame(self, call: Call, changed: Any = None) -> Sequence[bytes]:
+        """The frame for the real broker with its length. Raises ProtocolError.
+
+        Args:
+            changed: the request after a fault has removed a part.
+        """
+        rewrites, session, request = self.rewrites, call.session, changed
+        if rewrites.takes_request(call):
+            if request is None:  # a copy: observers see the client's request
+                decode = codec(message_class(call.api_key, "request"), call.version).brief_decoder()
+                request, _ = decode(call.frame, call.body_start)
+            if not rewrites.rewrite_request(call, request):
+                request = changed
+        client_id = rewrites.client_id(session.client_id, session.rack)
+        if request is None and client_id == session.client_id:
+            return framed(call.frame)
+        request = call.request if request is None else request
+        return (request_frame(request, call.version, correlation_id=call.correlation_id, client_id=client_id),)
 
     def is_silenced(self, call: Call) -> bool:
         """True if a call waits forever, so that neither it nor the connection's next calls continue."""
@@ -163,6 +183,7 @@ class ProxyPath(CallPath):
         api_key, version = call.api_key, call.version
         if not (is_amended or self._reads_answer(api_key, version)):
             return None, False
+        link: ProxyConnection = call.session.link  # type: ignore[attr-defined]
         response = read_answer(frame, api_key, version)
         if api_key == API_VERSIONS:
             clamp(response)
@@ -170,17 +191,15 @@ class ProxyPath(CallPath):
         if api_key == METADATA:
             self.mirror.learn(response, version)
         elif api_key == SASL_HANDSHAKE:
-            login: LoginFollower = call.session.link.login  # type: ignore[attr-defined]
-            login.handshake_answered(version, call.request.mechanism, response.error_code)
+            link.login.handshake_answered(version, call.request.mechanism, response.error_code)
         elif api_key == SASL_AUTHENTICATE:
-            link: ProxyConnection = call.session.link  # type: ignore[attr-defined]
             if not response.error_code:
                 link.logged_in(link.login.authenticated(call.request.auth_bytes, response.auth_bytes))
         elif api_key == DELETE_TOPICS:
             self._topics_deleted(call, response)
         is_changed = is_amended
-        if self.rewriting is not None and self.rewriting.looks_at_answer(api_key):
-            is_changed |= self.rewriting.rewrite_answer(call, response)
+        if self.rewrites.takes_answer(api_key):
+            is_changed |= self.rewrites.rewrite_answer(call, response)
         if may_carry_addresses(api_key, version):
             is_changed |= rewrite_addresses(
                 api_key, version, response, partial(self.mirror.place_of, call.session.listener)
@@ -192,7 +211,7 @@ class ProxyPath(CallPath):
         return (
             api_key in (API_VERSIONS, *WITH_PARTS, *NOTED)
             or may_carry_addresses(api_key, version)
-            or (self.rewriting is not None and self.rewriting.looks_at_answer(api_key))
+            or self.rewrites.takes_answer(api_key)
         )
 
     def _topics_deleted(self, call: Call, response: Any) -> None:
@@ -208,9 +227,3 @@ def framed(frame: bytes) -> list[bytes]:
     if len(frame) < LARGE_PIECE_BYTES:
         return [LENGTH.pack(len(frame)) + frame]
     return [LENGTH.pack(len(frame)), frame]
-
-
-def encoded_request(call: Call, request: Any) -> bytes:
-    """An encoded request that replaces the received one, with its length."""
-    client_id = call.session.client_id
-    return request_frame(request, call.version, correlation_id=call.correlation_id, client_id=client_id)

@@ -385,7 +385,7 @@ async def answer_in_time(scene: Scene, line: Line, witness: Line) -> bytes | Non
         await still_serves(scene, witness)
         if reading.done():
             return reading.result()
-        scene.cluster._runtime.engine.advance(scene.cluster.now_ms() + hour * LATER_MS)
+        scene.cluster.engine.advance(scene.cluster.now_ms() + hour * LATER_MS)
     reading.cancel()
     raise AssertionError("neither an answer nor an end")
 
@@ -424,8 +424,8 @@ async def check_conversation(said: list[tuple[int, Any, int]]) -> None:
             lines[broker].say(request, version)
             await still_serves(scene, witness)
         for hour in range(1, 1 + len(said)):  # behind a call that waited there may be others
-            scene.cluster._runtime.engine.advance(scene.cluster.now_ms() + hour * LATER_MS)
-        assert scene.cluster._runtime.engine.parked_calls == 0
+            scene.cluster.engine.advance(scene.cluster.now_ms() + hour * LATER_MS)
+        assert scene.cluster.engine.parked_calls == 0
         for line in lines:
             answers = await line.checked_answers()
             assert len(answers) == len(line.asked)

@@ -119,7 +119,7 @@ def run_proxy(arguments: Arguments, folder: SecurityFolder) -> int:
 
 
 def rewrites_from(arguments: Arguments) -> Any:
-    """The chosen rewrites, None without any. Raises UsageError."""
+    """The chosen rewrites. Raises UsageError."""
     from mockbroker.proxy.rewrites import Rewrites
 
     config = None
@@ -127,10 +127,9 @@ def rewrites_from(arguments: Arguments) -> Any:
         name, _, value = arguments.rewrite_diskless.partition("=")
         config = (name.strip(), value.strip() or None)
     try:
-        rewrites = Rewrites(arguments.rewrite_racks, arguments.rewrite_client_ids or None, config)
+        return Rewrites(arguments.rewrite_racks, arguments.rewrite_client_ids or None, config)
     except ValueError as error:
         raise UsageError(f"--rewrite-client-ids: {error}") from None
-    return None if rewrites == Rewrites() else rewrites
 
 
 def tls_settings_from(given: Iterable[tuple[str, str]]) -> dict[str, str]:

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from mockbroker.adapters.options import DEFAULT_CAPTURE_BYTES, ClusterOptions
 from mockbroker.adapters.real_cluster.cluster import TOPIC_RESOURCE
 from mockbroker.adapters.real_cluster.connection import HungUp, RealClusterError, Unreachable
-from mockbroker.adapters.runtime import Runtime
 from mockbroker.adapters.served_cluster import ServedCluster
 from mockbroker.adapters.tls.setup import material_for, tls_listeners_of
 from mockbroker.core.commands import Result
+from mockbroker.core.engine import Engine
 from mockbroker.proxy.adapters.clients import ProxyNode
 from mockbroker.proxy.adapters.upstream import UpstreamLink, UpstreamSettings
-from mockbroker.proxy.engine import ProxyEngine
-from mockbroker.proxy.mirror import empty_mirror
-from mockbroker.proxy.rewrites import Rewrites, shows_diskless
+from mockbroker.proxy.mirror import Mirror, empty_mirror
+from mockbroker.proxy.path import ProxyPath
+from mockbroker.proxy.rewrites import NO_REWRITES, Rewrites
 from mockbroker.state.brokers.broker import DEFAULT_LISTENER, RACK_LISTENER, Broker, Listener
 from mockbroker.state.brokers.listeners import EVERY_ADDRESS
 from mockbroker.state.errors import ApiError
@@ -100,7 +100,7 @@ class KafkaProxy(ServedCluster):
         capture_bytes: int = DEFAULT_CAPTURE_BYTES,
         wait_s: float = 0.0,
         client_racks: RackRules | None = None,
-        rewrites: Rewrites | None = None,
+        rewrites: Rewrites = NO_REWRITES,
         tls: bool = False,
         security_dir: Path | str | None = None,
         settings: Mapping[str, str] | None = None,
@@ -121,7 +121,8 @@ class KafkaProxy(ServedCluster):
             settings = self._tls.added_to(settings or {}, [like])
         self._next_port = port
         state, rng = empty_mirror(seed, settings), Random(seed)
-        engine = ProxyEngine(state, rng, racks=racks or {}, listen=self._listen, rewrites=rewrites)
+        self.mirror = Mirror(state, racks or {}, self._listen)
+        engine = Engine(ProxyPath(state, rng, mirror=self.mirror, rewrites=rewrites))
         options = ClusterOptions(
             seed=seed,
             journal=journal,
@@ -131,9 +132,9 @@ class KafkaProxy(ServedCluster):
             client_racks=client_racks,
             security_dir=security_dir,
         )
-        super().__init__(Runtime(state, rng, engine), options)
+        super().__init__(engine, options)
         self._tls_listeners(like)  # errors are raised now, not at the start
-        self.upstream, self.mirror = upstream, engine.mirror
+        self.upstream = upstream
         self._link = UpstreamLink(upstream, self.mirror.upstream.values)
         self._looking: asyncio.Task[None] | None = None
         self._late: set[asyncio.Task[None]] = set()
@@ -243,7 +244,7 @@ class KafkaProxy(ServedCluster):
             racks = sorted({*self.state.liveness.racks(), *([broker.rack] if broker.rack else [])})
             broker.listeners.extend(self._listener(RACK_LISTENER + rack, rack) for rack in racks)
         tls = self._tls_listeners(broker)
-        node = self._nodes[broker.id] = ProxyNode(self._runtime, broker, self.upstream, self.mirror, tls)
+        node = self._nodes[broker.id] = ProxyNode(self, broker, self.upstream, self.mirror, tls)
         node.on_unreachable = self._has_moved.set
         node.bind()
         return node
@@ -284,16 +285,16 @@ class KafkaProxy(ServedCluster):
         self.mirror.learn(*await self._link.metadata(), is_whole=True)
         await self._look_for_diskless()
         await self._listen_for_racks()
-        self._runtime.settle()
+        self.settle()
 
     async def _look_for_diskless(self) -> None:
         """Read which topics are diskless, if rewrites need it. Raises RealClusterError."""
-        config = None if self._rewrites is None else self._rewrites.diskless_config
-        if self._rewrites is None or config is None:
+        config = self._rewrites.diskless_config
+        if config is None:
             return
         names = sorted(self.state.topics)
         configs = await self._link.ask(lambda real: real.configs(real.first, TOPIC_RESOURCE, names, [config[0]]))
-        self.mirror.learn_diskless({name for name in names if shows_diskless(self._rewrites, configs.get(name, {}))})
+        self.mirror.learn_diskless({name for name in names if self._rewrites.shows_diskless(configs.get(name, {}))})
 
     # commands
 

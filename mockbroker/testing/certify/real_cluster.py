@@ -10,11 +10,12 @@ import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from mockbroker.adapters.real_cluster.connection import RealClusterError
 from mockbroker.proxy.adapters.server import KafkaProxy
-from mockbroker.proxy.rewrites import APIS_REWRITTEN, Rewrites, Rewriting
+from mockbroker.proxy.rewrites import APIS_REWRITTEN, Rewrites
 from mockbroker.state.topics.topic import NO_LEADER
 from mockbroker.testing.certify.plan import CertifyPlan, UnfitClusterError, UpstreamPlan, layout
 from mockbroker.testing.certify.real_requests import RealBrokers, by_leader
@@ -41,32 +42,30 @@ MOVE_S = 20.0
 CLEAN_UP_S = 15.0
 
 
-class HiddenRacks(Rewriting):
+@dataclass(frozen=True)
+class HiddenRacks(Rewrites):
     """Has clients see what they would see if some brokers lagged or had gone.
 
-    The rack of clients in ``racks`` is kept from the real brokers: a leader then names them no replica, as it does when
-    the follower in their rack is not in sync. Brokers that are stopped here are not in Metadata, lead nothing there and
-    are not in sync.
+    The rack of clients in ``hidden`` is kept from the real brokers: a leader then names them no replica, as it does
+    when the follower in their rack is not in sync. Brokers that are stopped here are not in
+    Metadata, lead nothing there and are not in sync.
     """
 
-    def __init__(self, proxy: KafkaProxy) -> None:
-        super().__init__(Rewrites(), proxy.mirror)
-        self.racks: set[str] = set()
+    hidden: AbstractSet[str] = frozenset()
 
-    def looks_at_request(self, call: Call) -> bool:
-        return (
-            call.api_key == FETCH and call.version >= APIS_REWRITTEN[FETCH] and call.session.listener_rack in self.racks
-        )
+    def takes_request(self, call: Call) -> bool:
+        is_with_rack = call.api_key == FETCH and call.version >= APIS_REWRITTEN[FETCH]
+        return is_with_rack and call.session.listener_rack in self.hidden
 
     def rewrite_request(self, call: Call, request: Any) -> bool:
         request.rack_id = ""
         return True
 
-    def looks_at_answer(self, api_key: int) -> bool:
+    def takes_answer(self, api_key: int) -> bool:
         return api_key == METADATA
 
     def rewrite_answer(self, call: Call, response: Any) -> bool:
-        stopped = {broker.id for broker in self._mirror.cluster.brokers.values() if not broker.is_running}
+        stopped = {broker.id for broker in call.cluster.brokers.values() if not broker.is_running}
         if not stopped:
             return False
         response.brokers = [one for one in response.brokers if one.node_id not in stopped]
@@ -99,8 +98,8 @@ class RealCluster:
         self.fed = 0
         self._brokers = RealBrokers(upstream.settings, self.proxy.mirror.upstream)
         path: ProxyPath = self.proxy.engine.path  # type: ignore[assignment]
-        path.rewriting = hidden = HiddenRacks(self.proxy)
-        self.hidden_racks = hidden.racks
+        self.hidden_racks: set[str] = set()
+        path.rewrites = HiddenRacks(hidden=self.hidden_racks)
         self._ends: dict[TopicPartition, int] = {}
         self._out_of_range: list[FaultHandle] = []
         self._is_own_topic = False

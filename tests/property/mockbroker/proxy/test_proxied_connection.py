@@ -10,14 +10,12 @@ import pytest
 
 from mockbroker.call import Call, InjectedFaults, Verdict, Wait
 from mockbroker.proxy.connection import ProxyConnection
-from mockbroker.proxy.engine import ProxyEngine
-from mockbroker.proxy.mirror import empty_mirror
 from protocol import FrameReader
 from protocol.apis.classic_group import HeartbeatRequest, HeartbeatResponse
 from protocol.apis.produce import ProduceResponse
 from protocol.headers import request_frame, response_frame
 from tests.unit.mockbroker.handlers.records import batch, produce_request
-from tests.unit.mockbroker.proxy.proxied_simulation import listen
+from tests.unit.mockbroker.proxy.proxied_simulation import proxy_engine
 
 SEEDS = range(240)
 STEPS = 60
@@ -32,9 +30,8 @@ class ProxiedConnection:
 
     def __init__(self, seed: int) -> None:
         self.rng = Random(seed)
-        cluster = empty_mirror()
-        engine = ProxyEngine(cluster, racks={}, listen=listen)
-        engine.mirror.learn_brokers([(0, "real", 9092, None)])
+        engine = proxy_engine()
+        engine.path.mirror.learn_brokers([(0, "real", 9092, None)])
         self.engine, self.now_ms = engine, 1000
         engine.path.observers[:] = [self]
         engine.path.arrivals.append(self.call_arrived)
@@ -48,7 +45,7 @@ class ProxiedConnection:
         self.upstream_reader = FrameReader()
         self.asked: list[int] = []  # of the real broker, which it has not answered
         self.is_upstream_gone = self.is_client_gone = self.is_broken = False
-        session = engine.session(cluster.brokers[0])
+        session = engine.session(engine.cluster.brokers[0])
         self.connection = ProxyConnection(engine.path, session)
 
     # what the path tells

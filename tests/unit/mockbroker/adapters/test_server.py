@@ -120,7 +120,7 @@ async def test_a_connection_that_is_being_accepted_when_its_broker_stops_is_brok
 async def test_a_command_takes_place_at_the_present_time_however_long_nothing_has_happened(monkeypatch):
     async with MockCluster() as cluster:
         later = cluster.now_ms() + 3_600_000
-        monkeypatch.setattr(cluster._runtime, "now_ms", lambda: later)
+        monkeypatch.setattr(cluster, "now_ms", lambda: later)
         assert cluster._change(lambda state, now_ms: (state.now_ms, now_ms)) == (later, later)
 
 

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from random import Random
-
 from mockbroker.core.faults.faults import Faults
 from mockbroker.core.journal import Journal
 from mockbroker.core.traffic import Traffic
 from mockbroker.proxy.connection import ProxyConnection
-from mockbroker.proxy.engine import ProxyEngine
-from mockbroker.proxy.mirror import empty_mirror
 from protocol import FrameReader
 from protocol.apis.classic_group import HeartbeatRequest, HeartbeatResponse
 from protocol.headers import read_response, request_frame, response_frame
-from tests.unit.mockbroker.proxy.proxied_simulation import listen
+from tests.unit.mockbroker.proxy.proxied_simulation import proxy_engine
 
 VERSION = 3
 HEARTBEAT = 12
@@ -24,8 +20,8 @@ class PlayedConnection:
 
     def __init__(self, seed: int = 0) -> None:
         self.now_ms = 1000
-        self.engine = ProxyEngine(empty_mirror(seed), Random(seed), racks={}, listen=listen)
-        self.engine.mirror.learn_brokers([(0, "real", 9092, None)])
+        self.engine = proxy_engine(seed)
+        self.engine.path.mirror.learn_brokers([(0, "real", 9092, None)])
         self.faults = Faults(self.engine.path, seed, lambda: self.now_ms)
         self.journal, self.order, self.number = Journal(), [], 0
         self.engine.path.observers[:] = [self.journal, Traffic(), self]

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from random import Random
 from typing import Any
 
 import protocol
+from mockbroker.core.engine import Engine
 from mockbroker.core.faults.faults import Faults
 from mockbroker.core.simulation import ConnectionClosedError, Simulation
 from mockbroker.proxy.connection import ProxyConnection
-from mockbroker.proxy.engine import ProxyEngine
-from mockbroker.proxy.mirror import empty_mirror
-from mockbroker.proxy.path import ProxySession
+from mockbroker.proxy.mirror import Mirror, empty_mirror
+from mockbroker.proxy.path import ProxyPath, ProxySession
 from mockbroker.state.brokers.broker import DEFAULT_LISTENER, Broker, Listener
 from protocol.apis.metadata import MetadataRequest
 from protocol.headers import request_frame
@@ -23,7 +24,7 @@ class ProxiedSimulation(Simulation):
 
     def __init__(self, racks: str = "a,b,c", **options: Any) -> None:
         super().__init__(racks, **options)
-        self.proxy = ProxyEngine(empty_mirror(), Random(0), racks={}, listen=listen)
+        self.proxy = proxy_engine()
         self.proxy_faults = Faults(self.proxy.path, 0, lambda: self.now_ms)
 
     @property
@@ -34,7 +35,7 @@ class ProxiedSimulation(Simulation):
         client_id = options.get("client_id", "test")
         version = type(request).stable_versions.highest if version is None else version
         everything = Client(self).ask(MetadataRequest(topics=None), 12)
-        self.proxy.mirror.learn(everything, 12, is_whole=True)
+        self.proxy.path.mirror.learn(everything, 12, is_whole=True)
         ticket = self.next_ticket
         self.next_ticket += 1
         session = self.proxy.session(self.proxy.cluster.brokers[broker], address="127.0.0.1", connection=ticket)
@@ -50,6 +51,12 @@ class ProxiedSimulation(Simulation):
         elif connection.closed is not None:
             raise ConnectionClosedError(connection.closed)
         return ticket
+
+
+def proxy_engine(seed: int = 0, racks: Mapping[int, str | None] | None = None) -> Engine:
+    """The engine of a proxy whose real cluster a test plays."""
+    cluster = empty_mirror(seed)
+    return Engine(ProxyPath(cluster, Random(seed), mirror=Mirror(cluster, racks or {}, listen)))
 
 
 def listen(broker: Broker) -> None:

@@ -11,11 +11,9 @@ from mockbroker.proxy.login import (
     LoginFollower,
     LoginNotFollowedError,
     is_wrapped,
-    refusal_of_first_frame,
 )
 from protocol.apis.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
 from protocol.error_codes import ErrorCode
-from protocol.registry import APIS
 from tests.scram_client import final_token, first_token
 from tests.tokens import bearer, unsecured
 from tests.unit.mockbroker.core.client import METADATA, Client
@@ -224,27 +222,11 @@ def test_a_mechanism_that_is_not_known_is_refused_with_what_would_help():
     assert login.request_follows_header()
 
 
-def test_a_client_that_does_not_wait_has_its_request_behind_its_only_token():
+def test_a_request_of_a_client_that_does_not_wait_follows_the_answer_to_its_only_token():
     login = LoginFollower()
     login.handshake_sent(0)
     login.handshake_answered(0, "PLAIN", 0)
     assert login.token_sent(b"")
-    assert login.request_follows_header()
-    assert not login.waits_for_answer
+    assert login.waits_for_answer
     login.token_answered(b"")
     assert login.request_follows_header()
-
-
-def test_a_first_frame_that_is_a_token_is_refused_with_what_it_is():
-    refusal = refusal_of_first_frame(generic_token(AP_REQUEST, bytes(500)))
-    assert refusal is not None
-    assert "older than Kafka 0.10" in refusal
-
-
-@pytest.mark.parametrize("api_key", APIS)
-def test_no_request_is_taken_for_a_first_token(api_key):
-    assert refusal_of_first_frame(struct.pack(">hhi", api_key, 0, 1)) is None
-
-
-def test_an_empty_first_frame_is_no_token():
-    assert refusal_of_first_frame(b"") is None

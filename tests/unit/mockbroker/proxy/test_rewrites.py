@@ -16,12 +16,6 @@ from kafka_rack.zones import zone_in_client_id
 from mockbroker.proxy.rewrites import (
     APIS_REWRITTEN,
     Rewrites,
-    rewrite_answer,
-    rewrite_request,
-    rewrites_answer,
-    rewrites_request,
-    rewritten_client_id,
-    shows_diskless,
 )
 from protocol.apis.classic_group import JoinGroupRequest
 from protocol.apis.consumer_group import ConsumerGroupHeartbeatRequest
@@ -40,6 +34,8 @@ from protocol.embedded.versioned import read_versioned, write_versioned
 from protocol.fuzz import messages
 from protocol.registry import message_class
 from protocol.registry import messages as messages_declared
+from tests.unit.mockbroker.proxy.rewritten import call_of
+from tests.unit.mockbroker.proxy.rewritten import rewrite as rewrite_message
 
 RACKS = Rewrites(racks=True)
 DISKLESS = Rewrites(diskless_config=("diskless.enable", None))
@@ -60,7 +56,11 @@ def key_of(request_class: Any) -> int:
 
 
 def rewrite(request: Any, version: int, rack: str | None = "az-a", rewrites: Rewrites = RACKS) -> bool:
-    return rewrite_request(rewrites, type(request).api_key, version, request, rack)
+    return rewrite_message(rewrites, request, version, rack)
+
+
+def takes(rewrites: Rewrites, api_key: int, version: int) -> bool:
+    return rewrites.takes_request(call_of(api_key, version, "az-a"))
 
 
 # requests
@@ -110,13 +110,13 @@ def test_a_rack_that_is_not_known_or_not_asked_for_comes_nowhere(rewrites, rack)
 
 
 def test_what_is_not_rewritten_need_not_be_read():
-    assert not rewrites_request(Rewrites(), 1, 11)
-    assert [version for version in range(19) if rewrites_request(RACKS, 1, version)] == list(range(11, 19))
-    assert [version for version in range(15) if rewrites_request(RACKS, 3, version)] == [14]
-    assert not rewrites_request(RACKS, key_of(ProduceRequest), 12)
-    assert not rewrites_request(RACKS, key_of(ShareFetchRequest), 2)
-    assert not rewrites_answer(RACKS, 3)
-    assert [key for key in range(100) if rewrites_answer(DISKLESS, key)] == [3, 75]
+    assert not takes(Rewrites(), 1, 11)
+    assert [version for version in range(19) if takes(RACKS, 1, version)] == list(range(11, 19))
+    assert [version for version in range(15) if takes(RACKS, 3, version)] == [14]
+    assert not takes(RACKS, key_of(ProduceRequest), 12)
+    assert not takes(RACKS, key_of(ShareFetchRequest), 2)
+    assert not RACKS.takes_answer(3)
+    assert [key for key in range(100) if DISKLESS.takes_answer(key)] == [3, 75]
 
 
 def test_every_request_that_has_a_rack_is_rewritten():
@@ -190,7 +190,7 @@ def test_members_that_are_no_consumers_are_left_alone():
     ],
 )
 def test_a_client_id_without_a_zone_gets_one(key, client_id, rewritten):
-    assert rewritten_client_id(Rewrites(client_id_racks=key), client_id, "eu-1a") == rewritten
+    assert Rewrites(client_id_racks=key).client_id(client_id, "eu-1a") == rewritten
 
 
 @given(
@@ -199,21 +199,21 @@ def test_a_client_id_without_a_zone_gets_one(key, client_id, rewritten):
     st.text(min_size=1, max_size=12),
 )
 def test_a_client_id_keeps_all_it_says_and_is_read_with_the_rack_or_stays(key, client_id, rack):
-    rewritten = rewritten_client_id(Rewrites(client_id_racks=key), client_id, rack)
+    rewritten = Rewrites(client_id_racks=key).client_id(client_id, rack)
     if rewritten == client_id:
         return
     assert rewritten is not None
     assert rewritten.startswith(client_id or "")
     assert zone_in_client_id(rewritten, ZONE_KEYS) == rack
-    assert rewritten_client_id(Rewrites(client_id_racks=key), rewritten, "another") == rewritten
+    assert Rewrites(client_id_racks=key).client_id(rewritten, "another") == rewritten
 
 
 def test_a_client_id_stays_without_a_rack_or_room_for_it():
     rewrites = Rewrites(client_id_racks="diskless_az")
-    assert rewritten_client_id(rewrites, "billing", None) == "billing"
-    assert rewritten_client_id(Rewrites(), "billing", "a") == "billing"
-    assert rewritten_client_id(rewrites, "x" * 32760, "a") == "x" * 32760
-    assert rewritten_client_id(rewrites, "billing", "eu,1") == "billing"  # its comma would end it
+    assert rewrites.client_id("billing", None) == "billing"
+    assert Rewrites().client_id("billing", "a") == "billing"
+    assert rewrites.client_id("x" * 32760, "a") == "x" * 32760
+    assert rewrites.client_id("billing", "eu,1") == "billing"  # its comma would end it
 
 
 def test_a_key_that_no_system_reads_is_refused_with_those_there_are():
@@ -241,7 +241,7 @@ def metadata_answer(topic_id: bytes = bytes(16)) -> MetadataResponse:
 
 def answer(response: Any, rack: str | None, racks: Any = None, api_key: int = 3) -> bool:
     version = 13 if api_key == 3 else 0
-    return rewrite_answer(DISKLESS, api_key, version, response, rack, racks or {}, {"stored"})
+    return DISKLESS.rewrite_answer(call_of(api_key, version, rack, racks, ["stored"]), response)
 
 
 def leaders(response: Any, topic: int = 0) -> list[int]:
@@ -308,7 +308,7 @@ def test_a_rewritten_answer_differs_in_who_leads_alone_and_can_be_written(data, 
     rewritten = protocol.decode(response_class.api_key, "response", version, sent)
     names = {topic.name for topic in response.topics[::2]}
     racks = {1: "a", **{one.node_id: "a" for one in getattr(response, "brokers", [])}}
-    has_changed = rewrite_answer(DISKLESS, response_class.api_key, version, rewritten, "a", racks, names)
+    has_changed = DISKLESS.rewrite_answer(call_of(response_class.api_key, version, "a", racks, names), rewritten)
     again = protocol.encode(rewritten, version)
     assert has_changed == (again != sent)
     assert protocol.decode(response_class.api_key, "response", version, again) == rewritten
@@ -334,4 +334,4 @@ def test_a_rewritten_answer_differs_in_who_leads_alone_and_can_be_written(data, 
     ],
 )
 def test_a_topic_is_diskless_by_the_config_that_was_named(config, configs, is_diskless):
-    assert shows_diskless(Rewrites(diskless_config=config), configs) == is_diskless
+    assert Rewrites(diskless_config=config).shows_diskless(configs) == is_diskless

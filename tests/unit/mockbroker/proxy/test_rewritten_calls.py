@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mockbroker.proxy.rewrites import Rewrites, rewrite_request, rewritten_client_id
+from mockbroker.proxy.rewrites import Rewrites
 from protocol import read_response
 from protocol.apis.classic_group import JoinGroupRequest
 from protocol.apis.consumer_group import ConsumerGroupDescribeRequest, ConsumerGroupHeartbeatRequest
@@ -11,12 +11,13 @@ from protocol.embedded.versioned import read_versioned, write_versioned
 from tests.unit.mockbroker.core.client import METADATA, Client
 from tests.unit.mockbroker.core.journal.traffic_of import cluster_of
 from tests.unit.mockbroker.handlers.records import TOPIC, fetch_request
+from tests.unit.mockbroker.proxy.rewritten import rewrite
 
 RACKS = Rewrites(racks=True)
 
 
 def rewritten(request, version, rack="b"):
-    assert rewrite_request(RACKS, type(request).api_key, version, request, rack)
+    assert rewrite(RACKS, request, version, rack)
     return request
 
 
@@ -61,7 +62,7 @@ def test_a_coordinator_that_assigns_knows_the_rack_of_a_member_and_keeps_it():
     joined = client.ask(rewritten(joining, 1), 1)
     assert joined.error_code == 0
     later = ConsumerGroupHeartbeatRequest(**beat, member_epoch=joined.member_epoch)
-    assert not rewrite_request(RACKS, 68, 1, later, "b")
+    assert not rewrite(RACKS, later, 1, "b")
     assert client.ask(later, 1).error_code == 0
     described = client.ask(ConsumerGroupDescribeRequest(group_ids=["readers"]), 1)
     assert [member.rack_id for member in described.groups[0].members] == ["b"]
@@ -71,7 +72,7 @@ def test_diskless_topics_are_led_by_the_rack_of_a_rewritten_client_id():
     sim = cluster_of()
     sim.cluster.replication_control.create("events", 3, configs={"diskless.enable": "true"})
     client = Client(sim)
-    client_id = rewritten_client_id(Rewrites(client_id_racks="diskless_az"), "billing", "b")
+    client_id = Rewrites(client_id_racks="diskless_az").client_id("billing", "b")
     client.write(client.frame(METADATA, 12, client_id=client_id))
     (frame,) = client.frames()
     _, response = read_response(frame, 3, 12)

@@ -145,7 +145,7 @@ def test_a_client_that_sends_no_more_has_the_answers_before_a_silenced_call(prox
 
 
 def test_a_link_that_is_cut_ends_the_call_that_waits_at_the_real_broker_and_says_so(proxied):
-    proxied.engine.mirror.learn_brokers([(0, "real", 9092, "a")])
+    proxied.engine.path.mirror.learn_brokers([(0, "real", 9092, "a")])
     proxied.ask("waiting")
     proxied.connection.session.learn_rack("b")
     assert (proxied.sent_on(), proxied.engine.parked_calls) == ([1], 1)

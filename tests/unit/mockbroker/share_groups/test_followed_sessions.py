@@ -1,18 +1,14 @@
 from __future__ import annotations
 
-from random import Random
-
 import pytest
 
 from mockbroker.core.journal import Journal
 from mockbroker.proxy.connection import ProxyConnection
-from mockbroker.proxy.engine import ProxyEngine
-from mockbroker.proxy.mirror import empty_mirror
 from mockbroker.share_groups.share_states import share_of
 from protocol.apis.share_fetch import ShareAcknowledgeRequest, ShareFetchRequest
 from protocol.headers import request_frame, response_frame
 from protocol.registry import message_class
-from tests.unit.mockbroker.proxy.proxied_simulation import ProxiedSimulation, listen
+from tests.unit.mockbroker.proxy.proxied_simulation import ProxiedSimulation, proxy_engine
 from tests.unit.mockbroker.share_groups.share import (
     ACCEPT,
     GROUP,
@@ -132,8 +128,8 @@ def test_a_member_that_asks_another_broker_than_the_leader_is_led_to_the_proxys_
 @pytest.mark.parametrize("request_class", [ShareFetchRequest, ShareAcknowledgeRequest])
 @pytest.mark.parametrize("version", [1, 2])
 def test_leaders_that_an_error_names_are_the_proxys_in_both_apis_of_members(request_class, version):
-    engine = ProxyEngine(empty_mirror(), Random(0), racks={1: "own"}, listen=listen)
-    engine.mirror.learn_brokers([(0, "real-0", 9092, "a"), (1, "real-1", 9092, "b")])
+    engine = proxy_engine(racks={1: "own"})
+    engine.path.mirror.learn_brokers([(0, "real-0", 9092, "a"), (1, "real-1", 9092, "b")])
     connection = ProxyConnection(engine.path, engine.session(engine.cluster.brokers[0]))
     request = request_class(group_id=GROUP, member_id="one", share_session_epoch=1)
     connection.receive(request_frame(request, version, correlation_id=5, client_id="test"), 0)

@@ -313,7 +313,7 @@ async def test_idle_clients_end_with_the_real_brokers_connection():
     async with proxied(brokers=1, settings={"connections.max.idle.ms": 1}) as (real, proxy):
         async with WireClient(address(proxy)) as client:
             await client.ask(ALL, 12)
-            for connection in list(real._runtime.engine.path.connections):
+            for connection in list(real.engine.path.connections):
                 connection.end_if_late(real.now_ms() + 10)
             assert await client.is_hung_up()
         await until(lambda: not any(proxy.connections().values()), "the end of the connection")

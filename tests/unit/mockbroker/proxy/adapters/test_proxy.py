@@ -186,7 +186,7 @@ async def test_a_broker_that_ends_one_connection_goes_on_being_served():
         WireClient(address(proxy)) as client,
     ):
         await client.ask(ALL, 12)
-        for connection in list(real._runtime.engine.path.connections):
+        for connection in list(real.engine.path.connections):
             connection.end_if_late(real.now_ms() + 10)
         assert await client.is_hung_up()
         assert proxy._nodes[0].accepts
