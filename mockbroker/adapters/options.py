@@ -1,4 +1,4 @@
-"""The options of a cluster: declared and checked here, for MockCluster, its forks, the pytest marker and ``serve``.
+"""The options of clusters: declared and checked here, for MockCluster, its forks, the pytest marker and ``serve``.
 
 The pytest plugin imports this in each test run, so that checks import what they need when they run.
 """
@@ -6,7 +6,7 @@ The pytest plugin imports this in each test run, so that checks import what they
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from inspect import signature
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
@@ -22,21 +22,49 @@ DEFAULT_BROKERS = 3
 FSYNCS = ("always", "os")
 MAX_PORT = 65535
 TOPIC_ARGUMENTS = ("partitions", "replication_factor", "diskless", "configs")
-FLAGS = ("follower_fetching", "listener_per_rack", "traffic", "authorize", "tls")
 
 Fields = ParamSpec("Fields")
 Owner = TypeVar("Owner")
+Options = TypeVar("Options", bound="ServedOptions")
 TopicShape = int | tuple[int, int] | Mapping[str, Any]
 Topics = Mapping[str, TopicShape] | Iterable[str]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServedOptions:
+    """The options of every cluster with sockets, our own or a proxy.
+
+    Raises: ValueError: a value that an option cannot have; the text begins with the option and says what is expected.
+    """
+
+    settings: Mapping[str, Any] | None = None
+    host: str = "127.0.0.1"
+    port: int = 0
+    advertised_host: str | None = None
+    listener_per_rack: bool = False
+    seed: int = 0
+    journal: bool | Journal = True
+    traffic: bool = True
+    capture: Path | str | None = None
+    capture_bytes: int = DEFAULT_CAPTURE_BYTES
+    tls: bool = False
+    security_dir: Path | str | None = None
+    client_racks: RackRules | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "settings", checked_settings(self.settings))
+        for option in fields(self):
+            if option.type == "bool":
+                check_flag(option.name, getattr(self, option.name))
+        check_number("port", self.port, 0, MAX_PORT)
+        check_number("capture_bytes", self.capture_bytes, 1)
+
+
 @dataclass(frozen=True, slots=True)
-class ClusterOptions:
+class ClusterOptions(ServedOptions):
     """The options of a cluster; ``MockCluster`` describes them.
 
     ``topics`` and ``diskless_topics`` have the arguments of ``create_topic`` by name once they are checked.
-
-    Raises: ValueError: a value that an option cannot have; the text begins with the option and says what is expected.
 
     >>> ClusterOptions(topics={"orders": (6, 3)}, diskless_topics=["events"]).all_topics()
     {'orders': {'partitions': 6, 'replication_factor': 3}, 'events': {'diskless': True}}
@@ -44,30 +72,19 @@ class ClusterOptions:
 
     brokers: int | Sequence[Broker] = DEFAULT_BROKERS
     racks: Sequence[str | None] | str = ("a", "b", "c")
-    topics: Topics | None = field(default=None, kw_only=True)
-    diskless_topics: Topics | None = field(default=None, kw_only=True)
-    settings: Mapping[str, Any] | None = field(default=None, kw_only=True)
-    diskless_as: str | None = field(default=None, kw_only=True)
-    follower_fetching: bool = field(default=False, kw_only=True)
-    host: str = field(default="127.0.0.1", kw_only=True)
-    port: int = field(default=0, kw_only=True)
-    advertised_host: str | None = field(default=None, kw_only=True)
-    listener_per_rack: bool = field(default=False, kw_only=True)
-    seed: int = field(default=0, kw_only=True)
-    journal: bool | Journal = field(default=True, kw_only=True)
-    traffic: bool = field(default=True, kw_only=True)
-    capture: Path | str | None = field(default=None, kw_only=True)
-    capture_bytes: int = field(default=DEFAULT_CAPTURE_BYTES, kw_only=True)
-    emulate: str | None = field(default=None, kw_only=True)
-    users: Mapping[str, str] | None = field(default=None, kw_only=True, repr=False)
-    authorize: bool = field(default=False, kw_only=True)
-    data_dir: Path | str | None = field(default=None, kw_only=True)
-    fsync: str = field(default="os", kw_only=True)
-    tls: bool = field(default=False, kw_only=True)
-    security_dir: Path | str | None = field(default=None, kw_only=True)
-    client_racks: RackRules | None = field(default=None, kw_only=True)
+    _: KW_ONLY
+    topics: Topics | None = None
+    diskless_topics: Topics | None = None
+    diskless_as: str | None = None
+    follower_fetching: bool = False
+    emulate: str | None = None
+    users: Mapping[str, str] | None = field(default=None, repr=False)
+    authorize: bool = False
+    data_dir: Path | str | None = None
+    fsync: str = "os"
 
     def __post_init__(self) -> None:
+        ServedOptions.__post_init__(self)
         check_brokers(self.brokers)
         checked: dict[str, Any] = {
             "racks": rack_names(self.racks),
@@ -76,7 +93,6 @@ class ClusterOptions:
                 name: {**arguments, "diskless": True}
                 for name, arguments in topic_table("diskless_topics", self.diskless_topics).items()
             },
-            "settings": checked_settings(self.settings),
             "users": user_table(self.users),
         }
         for name, value in checked.items():
@@ -84,10 +100,6 @@ class ClusterOptions:
         for topic in checked["diskless_topics"]:
             if topic in checked["topics"]:
                 raise ValueError(f"diskless_topics: expected names that topics does not have, got {topic!r}")
-        for flag in FLAGS:
-            check_flag(flag, getattr(self, flag))
-        check_number("port", self.port, 0, MAX_PORT)
-        check_number("capture_bytes", self.capture_bytes, 1)
         if self.fsync not in FSYNCS:
             raise ValueError(f"fsync: expected {' or '.join(FSYNCS)}, got {self.fsync!r}")
 
@@ -164,11 +176,11 @@ class ClusterOptions:
 
 
 def taking_fields(
-    options: Callable[Fields, ClusterOptions],
-) -> Callable[[Callable[[Owner, ClusterOptions], None]], Callable[Concatenate[Owner, Fields], None]]:
+    options: Callable[Fields, Options],
+) -> Callable[[Callable[[Owner, Options], None]], Callable[Concatenate[Owner, Fields], None]]:
     """Decorate an ``__init__`` that takes options: callers pass the fields of the options."""
 
-    def decorate(init: Callable[[Owner, ClusterOptions], None]) -> Callable[Concatenate[Owner, Fields], None]:
+    def decorate(init: Callable[[Owner, Options], None]) -> Callable[Concatenate[Owner, Fields], None]:
         def from_fields(self: Owner, /, *args: Fields.args, **kwargs: Fields.kwargs) -> None:
             check_names(type(self).__name__, kwargs, list(taken))
             init(self, options(*args, **kwargs))

@@ -10,7 +10,7 @@ from abc import abstractmethod
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Self
 
-from mockbroker.adapters.options import ClusterOptions
+from mockbroker.adapters.options import ServedOptions
 from mockbroker.adapters.runtime import Runtime
 from mockbroker.adapters.sockets import Node
 from mockbroker.core.commands import StateCommands
@@ -39,7 +39,7 @@ BUSY_MS = 1000  # a connection that said something within this time may still be
 class ServedCluster(Runtime, StateCommands):
     """A running cluster; ``journal`` and ``traffic`` observe its calls, as its options say."""
 
-    def __init__(self, engine: Engine, options: ClusterOptions) -> None:
+    def __init__(self, engine: Engine, options: ServedOptions) -> None:
         super().__init__(engine)
         self._options = options
         self.journal = options.journal if isinstance(options.journal, Journal) else Journal()

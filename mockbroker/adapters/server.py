@@ -83,6 +83,8 @@ class MockCluster(ServedCluster):
     1
     """
 
+    _options: ClusterOptions
+
     @taking_fields(ClusterOptions)
     def __init__(self, options: ClusterOptions) -> None:
         self._begin(options)

@@ -7,10 +7,11 @@ import errno
 import logging
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import KW_ONLY, dataclass
 from random import Random
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from mockbroker.adapters.options import DEFAULT_CAPTURE_BYTES, ClusterOptions
+from mockbroker.adapters.options import ServedOptions, taking_fields
 from mockbroker.adapters.real_cluster.cluster import TOPIC_RESOURCE
 from mockbroker.adapters.real_cluster.connection import HungUp, RealClusterError, Unreachable
 from mockbroker.adapters.served_cluster import ServedCluster
@@ -22,18 +23,14 @@ from mockbroker.proxy.adapters.upstream import UpstreamLink, UpstreamSettings
 from mockbroker.proxy.mirror import Mirror, empty_mirror
 from mockbroker.proxy.path import ProxyPath
 from mockbroker.proxy.rewrites import NO_REWRITES, Rewrites
-from mockbroker.state.brokers.broker import DEFAULT_LISTENER, RACK_LISTENER, Broker, Listener
+from mockbroker.state.brokers.broker import RACK_LISTENER, Broker, Listener
 from mockbroker.state.brokers.listeners import EVERY_ADDRESS
 from mockbroker.state.errors import ApiError
 from mockbroker.state.security.protocols import PLAINTEXT, default_protocol
 from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from kafka_rack.locality.rack_rules import RackRules
     from mockbroker.adapters.tls.contexts import TlsListener
-    from mockbroker.core.journal import Journal
     from mockbroker.proxy.adapters.blocking import BlockingKafkaProxy
     from mockbroker.state.cluster import Cluster
     from mockbroker.state.security.tls import ListenerTls
@@ -52,6 +49,18 @@ REFUSAL = (
     "a proxy does not change the real cluster: Kafka's own tools do that; here brokers and racks can be stopped for "
     "clients, and faults act on their connections"
 )
+
+
+@dataclass(frozen=True, slots=True)
+class ProxyOptions(ServedOptions):
+    """The options of a proxy; ``KafkaProxy`` describes them."""
+
+    upstream: UpstreamSettings | str
+    _: KW_ONLY
+    racks: Mapping[int, str | None] | None = None
+    wait_s: float = 0.0
+    rewrites: Rewrites = NO_REWRITES
+    client_properties: Mapping[str, str] | None = None
 
 
 class KafkaProxy(ServedCluster):
@@ -84,55 +93,29 @@ class KafkaProxy(ServedCluster):
     [0]
     """
 
-    def __init__(
-        self,
-        upstream: UpstreamSettings | str,
-        *,
-        racks: Mapping[int, str | None] | None = None,
-        host: str = "127.0.0.1",
-        port: int = 0,
-        listener_per_rack: bool = False,
-        advertised_host: str | None = None,
-        seed: int = 0,
-        journal: bool | Journal = True,
-        traffic: bool = True,
-        capture: Path | str | None = None,
-        capture_bytes: int = DEFAULT_CAPTURE_BYTES,
-        wait_s: float = 0.0,
-        client_racks: RackRules | None = None,
-        rewrites: Rewrites = NO_REWRITES,
-        tls: bool = False,
-        security_dir: Path | str | None = None,
-        settings: Mapping[str, str] | None = None,
-        client_properties: Mapping[str, str] | None = None,
-    ) -> None:
+    _options: ProxyOptions
+
+    @taking_fields(ProxyOptions)
+    def __init__(self, options: ProxyOptions) -> None:
+        upstream, settings, tls = options.upstream, options.settings or {}, options.tls
         if isinstance(upstream, str):
-            upstream = UpstreamSettings.of(upstream, client_properties)
-        elif client_properties is not None:
+            upstream = UpstreamSettings.of(upstream, options.client_properties)
+        elif options.client_properties is not None:
             raise ValueError("expected client properties beside host:port, got them beside UpstreamSettings")
-        self._host, self._listener_per_rack = host, listener_per_rack
-        self._advertised_host = advertised_host or ("127.0.0.1" if host in EVERY_ADDRESS else host)
-        self._next_port, self._wait_s, self._rewrites = 0, wait_s, rewrites
-        self._protocol = default_protocol(has_users=upstream.login is not None, tls=True) if tls or settings else None
-        like = Broker(0, None, [self._listener(self._protocol or DEFAULT_LISTENER, None)])
-        self._tls = material_for([like], security_dir) if tls else None
+        self._options, self._next_port = options, 0
+        self._protocol = (
+            default_protocol(has_users=upstream.login is not None, tls=True) if tls or settings else PLAINTEXT
+        )
+        like = Broker(0, None, [self._listener(self._protocol, None)])
+        self._tls = material_for([like], options.security_dir) if tls else None
         self._tls_made: dict[ListenerTls, TlsListener] = {}
         if self._tls is not None:
-            settings = self._tls.added_to(settings or {}, [like])
-        self._next_port = port
-        state, rng = empty_mirror(seed, settings), Random(seed)
-        self.mirror = Mirror(state, racks or {}, self._listen)
-        engine = Engine(ProxyPath(state, rng, mirror=self.mirror, rewrites=rewrites))
-        options = ClusterOptions(
-            seed=seed,
-            journal=journal,
-            traffic=traffic,
-            capture=capture,
-            capture_bytes=capture_bytes,
-            client_racks=client_racks,
-            security_dir=security_dir,
-        )
-        super().__init__(engine, options)
+            settings = self._tls.added_to(settings, [like])
+        self._next_port = options.port
+        state = empty_mirror(options.seed, settings)
+        self.mirror = Mirror(state, options.racks or {}, self._listen)
+        path = ProxyPath(state, Random(options.seed), mirror=self.mirror, rewrites=options.rewrites)
+        super().__init__(Engine(path), options)
         self._tls_listeners(like)  # errors are raised now, not at the start
         self.upstream = upstream
         self._link = UpstreamLink(upstream, self.mirror.upstream.values)
@@ -178,7 +161,7 @@ class KafkaProxy(ServedCluster):
     async def _first_answer(self) -> tuple[Any, int]:
         """The real cluster's first Metadata answer and its version. Raises RealClusterError: no answer in time."""
         loop = asyncio.get_running_loop()
-        ends_at = loop.time() + self._wait_s
+        ends_at = loop.time() + self._options.wait_s
         is_told, doubtful = False, 0
         while True:
             try:
@@ -188,7 +171,7 @@ class KafkaProxy(ServedCluster):
                 if doubtful == DOUBTFUL or loop.time() >= ends_at:
                     raise
                 if not is_told:
-                    log.warning("waiting up to %g s for the real cluster: %s", self._wait_s, error)
+                    log.warning("waiting up to %g s for the real cluster: %s", self._options.wait_s, error)
                     is_told = True
             await asyncio.sleep(AGAIN_S)
 
@@ -197,7 +180,7 @@ class KafkaProxy(ServedCluster):
 
         Raises OSError: no address can be bound, as with too many open files.
         """
-        broker.listeners.append(self._listener(self._protocol or DEFAULT_LISTENER, None))
+        broker.listeners.append(self._listener(self._protocol, None))
         if self._is_running:
             task = asyncio.get_running_loop().create_task(self._accept_late(self._bind_late(broker)))
             self._late.add(task)
@@ -209,7 +192,7 @@ class KafkaProxy(ServedCluster):
 
     async def _listen_for_racks(self) -> None:
         """Add listeners for new racks to all brokers. Raises OSError."""
-        if not self._listener_per_rack:
+        if not self._options.listener_per_rack:
             return
         racks = {RACK_LISTENER + rack: rack for rack in self.state.liveness.racks()}
         for node in list(self._nodes.values()):
@@ -236,11 +219,11 @@ class KafkaProxy(ServedCluster):
                 log.warning("broker %d: %s; it gets a port further on", broker.id, error)
             if self._next_port > LAST_PORT:
                 self._next_port = 0
-            broker.listeners[:] = [self._listener(self._protocol or DEFAULT_LISTENER, None)]
+            broker.listeners[:] = [self._listener(self._protocol, None)]
 
     def _bind_broker(self, broker: Broker) -> ProxyNode:
         """Bind a broker's addresses, once the racks are known."""
-        if self._listener_per_rack:
+        if self._options.listener_per_rack:
             racks = sorted({*self.state.liveness.racks(), *([broker.rack] if broker.rack else [])})
             broker.listeners.extend(self._listener(RACK_LISTENER + rack, rack) for rack in racks)
         tls = self._tls_listeners(broker)
@@ -254,8 +237,9 @@ class KafkaProxy(ServedCluster):
 
     def _listener(self, name: str, rack: str | None) -> Listener:
         port, self._next_port = self._next_port, self._next_port + 1 if self._next_port else 0
-        protocol = self._protocol or PLAINTEXT
-        return Listener(name, self._advertised_host, port, rack, self._host, port, protocol)
+        host = self._options.host
+        shown = self._options.advertised_host or ("127.0.0.1" if host in EVERY_ADDRESS else host)
+        return Listener(name, shown, port, rack, host, port, self._protocol)
 
     async def _look_again(self) -> None:
         """Read the whole real cluster periodically, while the proxy runs.
@@ -289,12 +273,14 @@ class KafkaProxy(ServedCluster):
 
     async def _look_for_diskless(self) -> None:
         """Read which topics are diskless, if rewrites need it. Raises RealClusterError."""
-        config = self._rewrites.diskless_config
+        config = self._options.rewrites.diskless_config
         if config is None:
             return
         names = sorted(self.state.topics)
         configs = await self._link.ask(lambda real: real.configs(real.first, TOPIC_RESOURCE, names, [config[0]]))
-        self.mirror.learn_diskless({name for name in names if self._rewrites.shows_diskless(configs.get(name, {}))})
+        self.mirror.learn_diskless(
+            {name for name in names if self._options.rewrites.shows_diskless(configs.get(name, {}))}
+        )
 
     # commands
 
