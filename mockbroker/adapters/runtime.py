@@ -31,14 +31,14 @@ class UpdateChannels(Protocol):
 
 
 class Runtime:
-    """Drives the engine of one cluster: for observers of its path, and for calls without a socket.
+    """Drives the engine of one cluster.
 
     ``capture`` and ``channels`` are there while the cluster runs, as far as it has any; ``connection_numbers`` are
     those that no connection has had.
     """
 
     def __init__(self, engine: Engine) -> None:
-        self.engine = engine
+        self._engine = engine
         self.capture: Capture | None = None
         self.channels: UpdateChannels | None = None
         self._look: asyncio.TimerHandle | None = None
@@ -48,13 +48,18 @@ class Runtime:
         self.connection_numbers = count(1)
         self._epoch_ms = int(time.time() * 1000) - int(time.monotonic() * 1000)
 
+    @property
+    def engine(self) -> Engine:
+        """The engine of the cluster's calls: for observers of its path, and for calls without a socket."""
+        return self._engine
+
     def now_ms(self) -> int:
         """The time of journal entries, in ms since 1970, monotonic."""
         return self._epoch_ms + int(time.monotonic() * 1000)
 
     def settle(self) -> None:
-        """Process due events, such as the consequences of a change of the state, and schedule the next ones."""
-        self.engine.advance(self.now_ms())
+        """Process the consequences of a change of ``state``, or of a call without a socket."""
+        self._engine.advance(self.now_ms())
         self._plan()
 
     def schedule(self) -> None:
@@ -69,7 +74,7 @@ class Runtime:
             self._planned = None
         if self.channels is not None:
             self.channels.send()
-        deadline = self.engine.next_deadline_ms()
+        deadline = self._engine.next_deadline_ms()
         if deadline is None or (self._timer is not None and self._timer_ms <= deadline):
             return
         if self._timer is not None:
@@ -78,13 +83,13 @@ class Runtime:
         delay_ms = max(0, deadline - self.now_ms())
         self._timer = asyncio.get_running_loop().call_later(delay_ms / 1000, self._on_timer)
 
-    def look_after(self) -> None:
+    def _look_after(self) -> None:
         """End the connections that are idle or late for too long, now and from now on."""
-        self._look = asyncio.get_running_loop().call_later(LOOK_S, self.look_after)
-        for connection in list(self.engine.path.connections):
+        self._look = asyncio.get_running_loop().call_later(LOOK_S, self._look_after)
+        for connection in list(self._engine.path.connections):
             connection.end_if_late(self.now_ms())
 
-    def stop_timers(self) -> None:
+    def _stop_timers(self) -> None:
         """Cancel the timers. The capture continues until connections have ended."""
         for handle in (self._look, self._planned, self._timer):
             if handle is not None:

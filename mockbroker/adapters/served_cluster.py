@@ -83,7 +83,7 @@ class ServedCluster(Runtime, StateCommands):
             raise
         self._is_running = True
         self.settle()
-        self.look_after()
+        self._look_after()
 
     @abstractmethod
     async def _bind(self) -> None:
@@ -263,7 +263,7 @@ class ServedCluster(Runtime, StateCommands):
     async def _end(self) -> None:
         """Stop accepting, close every connection, and end the capture."""
         self._is_running = False
-        self.stop_timers()
+        self._stop_timers()
         for node in self._nodes.values():
             node.close()
         await asyncio.sleep(0)
