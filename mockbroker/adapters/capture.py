@@ -63,8 +63,7 @@ class Capture:
         self._file_bytes = file_bytes
         self._noted_bytes = 0  # in this file, without the lines that open it
         self._whole_bytes = 0  # of whole lines in this file
-        self._lines: list[bytes] = []
-        self._lines_bytes = 0
+        self._pending = bytearray()
         self._is_due = False
         self._taps: dict[int, Tap] = {}  # by the connection's number
         self._file: FileIO | None = None
@@ -72,8 +71,9 @@ class Capture:
 
     def connection(self, number: int, broker: int, listener: str, client: str) -> Tap:
         """A connection has been opened, from this address with its port."""
-        tap = Tap(self, number, broker, listener, client, self._now_us())
-        self._add(tap.opened_line())
+        fields = {"t": self._now_us(), "ev": "open", "conn": number, "broker": broker}
+        tap = Tap(self, number, json_line({**fields, "listener": listener, "client": client}))
+        self._add(tap.opened_line)
         self._taps[number] = tap
         return tap
 
@@ -117,10 +117,9 @@ class Capture:
             self._next_file()
         if self._file is None:
             return
-        self._lines.append(line)
-        self._lines_bytes += len(line)
+        self._pending += line
         self._noted_bytes += len(line)
-        if self._lines_bytes > WRITE_BYTES:
+        if len(self._pending) > WRITE_BYTES:
             self._write_lines()
         elif not self._is_due:
             self._is_due = True
@@ -148,12 +147,12 @@ class Capture:
             topic = {"ev": "topic", "name": name, "id": b64encode(topic_id).decode(), "leaders": leaders}
             lines.append(json_line(topic))
         for tap in self._taps.values():
-            lines += [tap.opened_line(), *tap.asked_lines()]
+            lines += [tap.opened_line, *tap.asked_lines()]
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             file = path.open("wb", buffering=0)
             try:
-                whole_bytes = write_whole(file, lines)
+                whole_bytes = write_whole(file, b"".join(lines))
             except OSError:
                 file.close()
                 path.unlink()
@@ -166,7 +165,7 @@ class Capture:
 
     def _write_lines(self) -> None:
         """Write the lines, whole; if that fails, the capture ends."""
-        lines, self._lines, self._lines_bytes, self._is_due = self._lines, [], 0, False
+        lines, self._pending, self._is_due = self._pending, bytearray(), False
         if self._file is None:
             return
         try:
@@ -190,9 +189,8 @@ class Capture:
 class Tap:
     """Notes the frames of one connection, and stores its requests that may still be answered."""
 
-    def __init__(self, capture: Capture, number: int, broker: int, listener: str, client: str, opened: int) -> None:
-        self.number, self.broker, self.listener, self.client, self.opened = number, broker, listener, client, opened
-        self._capture = capture
+    def __init__(self, capture: Capture, number: int, opened_line: bytes) -> None:
+        self._capture, self.number, self.opened_line = capture, number, opened_line
         self._asked: dict[bytes, tuple[int, bytes]] = {}  # by correlation id
         self._asked_bytes = 0
 
@@ -217,10 +215,6 @@ class Tap:
         """The connection has ended; the bytes, lengths included, are those that did not become calls."""
         self._capture.closed(self, unread_bytes)
 
-    def opened_line(self) -> bytes:
-        fields = {"t": self.opened, "ev": "open", "conn": self.number, "broker": self.broker}
-        return json_line({**fields, "listener": self.listener, "client": self.client})
-
     def asked_lines(self) -> list[bytes]:
         """A line for each request that may still be answered."""
         return [
@@ -236,10 +230,9 @@ def json_line(value: Fields) -> bytes:
     return json.dumps(value, separators=(",", ":")).encode() + b"\n"
 
 
-def write_whole(file: FileIO, lines: list[bytes]) -> int:
+def write_whole(file: FileIO, lines: bytes | bytearray) -> int:
     """Write lines, and return their size. Raises OSError: some are not written."""
-    data = b"".join(lines)
-    left = memoryview(data)
+    left = memoryview(lines)
     while left:
         left = left[file.write(left) or 0 :]
-    return len(data)
+    return len(lines)

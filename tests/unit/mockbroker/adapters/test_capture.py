@@ -63,7 +63,7 @@ def failing_writes(monkeypatch):
     def write(file, lines):
         if not full.is_set():
             return write_whole(file, lines)
-        file.write(b"".join(lines)[:10])
+        file.write(lines[:10])
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(module, "write_whole", write)
