@@ -3,9 +3,8 @@
 Node ids and all other fields stay. An entry without a host, as for a coordinator that was not found, stays too.
 A test lists the hosts and racks of responses that are not rewritten, since clients do not connect there.
 
-Clients cannot reach controllers through the proxy, which has listeners only for brokers. A broker answers a
-DescribeCluster for controllers with MISMATCHED_ENDPOINT_TYPE; if an upstream names them anyway, clients get that error
-instead, so that they do not bypass the proxy.
+The proxy has listeners only for brokers. They do not name controllers: a DescribeCluster for these is answered with
+MISMATCHED_ENDPOINT_TYPE.
 
 >>> from protocol.apis.find_coordinator import FindCoordinatorResponse
 >>> def place_of(node_id, host, port, rack):
@@ -24,13 +23,8 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from mockbroker.api_parts import fields_of, item_of, lists_of
-from protocol.error_codes import ErrorCode
 from protocol.registry import APIS, message_class
 
-DESCRIBE_CLUSTER = 60
-BROKERS = 1
-"""DescribeCluster's endpoint type of brokers; 2 is that of controllers."""
-NO_OPERATIONS = -2147483648
 NODE_IDS = ("node_id", "broker_id")
 
 
@@ -81,8 +75,6 @@ def rewrite_addresses(api_key: int, version: int, response: Any, place_of: Place
 
     Returns: True if the answer changed; if not, the received bytes can be sent unchanged.
     """
-    if api_key == DESCRIBE_CLUSTER and refuse_controllers(response):
-        return True
     changed = False
     for nodes in nodes_in(api_key, version):
         for entry in getattr(response, nodes.field) if nodes.field else (response,):
@@ -97,14 +89,3 @@ def rewrite_addresses(api_key: int, version: int, response: Any, place_of: Place
                 entry.rack = shown_rack
                 changed = True
     return changed
-
-
-def refuse_controllers(response: Any) -> bool:
-    """Turn an answer with controllers into a broker's error; False if it has none."""
-    if response.endpoint_type == BROKERS or not response.brokers:
-        return False
-    response.error_code = ErrorCode.MISMATCHED_ENDPOINT_TYPE
-    response.error_message = "the proxy leads to brokers, but the endpoints asked for are not of brokers"
-    response.endpoint_type, response.cluster_id, response.controller_id = BROKERS, "", -1
-    response.brokers, response.cluster_authorized_operations = [], NO_OPERATIONS
-    return True

@@ -193,19 +193,6 @@ def test_racks_are_told_only_where_the_version_has_them():
     assert b"proxy-7" in protocol.encode(answer, 0)
 
 
-def test_controllers_are_refused_as_a_broker_refuses_them():
-    """Source: AuthHelper.computeDescribeClusterResponse, whose refusals have nothing but the error."""
-    controllers = [DescribeClusterResponse.Broker(broker_id=3000, host="controller", port=9093)]
-    for version in (1, 2):
-        answer = DescribeClusterResponse(endpoint_type=2, cluster_id="c", controller_id=3000, brokers=list(controllers))
-        assert rewrite_addresses(DESCRIBE_CLUSTER, version, answer, same)
-        data = protocol.encode(answer, version)
-        assert b"controller" not in data
-        read = protocol.decode(DESCRIBE_CLUSTER, "response", version, data)
-        assert read.error_code == ErrorCode.MISMATCHED_ENDPOINT_TYPE
-        assert read == DescribeClusterResponse(error_code=read.error_code, error_message=read.error_message)
-
-
 def test_a_refusal_to_name_controllers_passes():
     refusal = DescribeClusterResponse(error_code=ErrorCode.MISMATCHED_ENDPOINT_TYPE, endpoint_type=2)
     assert not rewrite_addresses(DESCRIBE_CLUSTER, 1, refusal, moved)
