@@ -29,7 +29,7 @@ MODULES = {
 """The login module that belongs to a mechanism; its package may be another since clients are shaded."""
 MIN_ITERATIONS, MAX_ITERATIONS = 4096, 1_000_000
 """The least iterations of SCRAM, and the most that a broker may have us compute."""
-UNSECURED_CLAIM = re.compile(r"unsecuredLogin(String|Number|List)Claim_(.+)")
+UNSECURED_CLAIM = re.compile(r"unsecuredLogin(String|List)Claim_(.+)")
 UNSECURED_EXTENSION = "unsecuredLoginExtension_"
 LIFETIME_S = 3600
 END_OF_PART = "\x01"
@@ -104,11 +104,10 @@ def bearer_login(options: Mapping[str, str], token_url: str | None) -> SaslLogin
             )
         return SaslLogin(OAUTHBEARER, "", bearer_token=token_in(token_url), extensions=extensions)
     claims = claims_of(options)
-    principal = options.get("unsecuredLoginPrincipalClaimName", "sub")
-    if not isinstance(claims.get(principal), str):
-        raise LoginError(f'expected unsecuredLoginStringClaim_{principal}="NAME" among the options, got none')
+    if not isinstance(claims.get("sub"), str):
+        raise LoginError('expected unsecuredLoginStringClaim_sub="NAME" among the options, got none')
     token = unsecured_token(claims)
-    return SaslLogin(OAUTHBEARER, str(claims[principal]), bearer_token=token, extensions=extensions)
+    return SaslLogin(OAUTHBEARER, str(claims["sub"]), bearer_token=token, extensions=extensions)
 
 
 def token_in(url: str) -> str:
@@ -129,21 +128,12 @@ def claims_of(options: Mapping[str, str]) -> dict[str, object]:
     ['exp', 'iat', 'scope', 'sub']
     """
     now = round(time.time(), 3)
-    claims: dict[str, object] = {}
-    try:
-        lifetime = float(options.get("unsecuredLoginLifetimeSeconds", LIFETIME_S))
-        for option, value in options.items():
-            found = UNSECURED_CLAIM.fullmatch(option)
-            if found is None:
-                continue
-            kind, name = found[1], found[2]
-            if kind == "Number":
-                claims[name] = float(value)
-            else:
-                claims[name] = value if kind == "String" else value[1:].split(value[0]) if value else []
-    except ValueError:
-        raise LoginError("expected numbers in unsecuredLoginNumberClaim_ and unsecuredLoginLifetimeSeconds") from None
-    return {"iat": now, "exp": now + lifetime, **claims}
+    claims: dict[str, object] = {"iat": now, "exp": now + LIFETIME_S}
+    for option, value in options.items():
+        if found := UNSECURED_CLAIM.fullmatch(option):
+            is_text = found[1] == "String"
+            claims[found[2]] = value if is_text else value[1:].split(value[0]) if value else []
+    return claims
 
 
 def unsecured_token(claims: Mapping[str, object]) -> str:
