@@ -54,7 +54,6 @@ class Mirror:
         """The addresses of the real brokers, also of those that are down."""
         self.diskless_topics: set[str] = set()
         """The diskless topics by a topic config, if one is configured for it."""
-        self._last_brokers: tuple[tuple[Any, ...], ...] = ()
 
     def place_of(
         self, listener: str, node_id: int, host: str, port: int, rack: str | None
@@ -63,13 +62,15 @@ class Mirror:
         found = self.broker_at(node_id, host, port).listener(listener)
         return found.host, found.port, self.rack_of(node_id, rack)
 
-    def broker_at(self, node_id: int, host: str, port: int) -> Broker:
+    def broker_at(self, node_id: int, host: str, port: int, rack: str | None = None) -> Broker:
         """A broker that an answer names; a new one gets listeners."""
         broker = self.cluster.brokers.get(node_id)
-        if broker is None or self.upstream[node_id] != (host, port):
-            self._last_brokers = ()  # it may come from a lagging broker: the next Metadata decides
         if broker is None:
-            return self._add(node_id, host, port, None)
+            broker = Broker(node_id, self.rack_of(node_id, rack), [])
+            self._listen(broker)
+            self.cluster.liveness.add(broker)
+            self.cluster.cluster_control.register([broker])
+            self.cluster.changed()
         self.upstream[node_id] = BrokerAddress(host, port)
         return broker
 
@@ -81,26 +82,19 @@ class Mirror:
 
     def learn_brokers(self, brokers: Iterable[tuple[int, str, int, str | None]], *, names_racks: bool = True) -> None:
         """Set the brokers that are up, each with its id, host, port and rack; the others are down."""
-        found = tuple(sorted(brokers, key=lambda one: one[0]))
-        if found == self._last_brokers or not found:
-            return
-        cluster = self.cluster
-        for node_id, host, port, rack in found:
-            broker = cluster.brokers.get(node_id)
-            if broker is None:
-                broker = self._add(node_id, host, port, rack)
-            self.upstream[node_id] = BrokerAddress(host, port)
-            wanted = self.rack_of(node_id, rack or None)
-            if names_racks and broker.rack != wanted:
-                broker.rack = wanted
-                cluster.liveness.brokers_changed()
-        up = {one[0] for one in found}
+        cluster, up, has_changed = self.cluster, set(), False
+        for node_id, host, port, rack in sorted(brokers, key=lambda one: one[0]):
+            broker, shown = self.broker_at(node_id, host, port, rack), self.rack_of(node_id, rack)
+            up.add(node_id)
+            if names_racks and broker.rack != shown:
+                broker.rack, has_changed = shown, True
         for broker in cluster.brokers.values():
-            if broker.online is not (broker.id in up):
+            if up and broker.online is not (broker.id in up):
                 cluster.cluster_control.fence([broker.id], fenced=broker.id not in up)
-        cluster.liveness.brokers_changed()
-        cluster.changed()
-        self._last_brokers = found  # set once all have listeners
+                has_changed = True
+        if has_changed:
+            cluster.liveness.brokers_changed()
+            cluster.changed()
 
     def learn(self, answer: Any, version: int, *, is_whole: bool = False) -> None:
         """Apply a Metadata answer; topics missing from a whole one were deleted."""
@@ -140,16 +134,6 @@ class Mirror:
             self.cluster.changed()
 
     # inside
-
-    def _add(self, node_id: int, host: str, port: int, rack: str | None) -> Broker:
-        broker = Broker(node_id, self.rack_of(node_id, rack or None), [])
-        self._listen(broker)
-        cluster = self.cluster
-        cluster.liveness.add(broker)
-        cluster.cluster_control.register([broker])
-        self.upstream[node_id] = BrokerAddress(host, port)
-        cluster.changed()
-        return broker
 
     def _learn_topic(self, said: Any) -> bool:
         """Apply an answer's topic; True if the state changed."""
