@@ -275,10 +275,6 @@ class ClientProtocol(asyncio.BaseProtocol):
         if self._is_too_early(data):
             return
         self.connection.receive(data, self.cluster.now_ms())
-        self._received()
-
-    def _received(self) -> None:
-        """Do what follows from bytes that the connection has taken."""
         self.flush()
         self.cluster.schedule()
 

@@ -45,7 +45,8 @@ class ProxyConnection(Connection):
     HTTP, and is disconnected, as a broker does, instead of waiting for its end.
 
     If a client sends no more, or has gone (``client_left``), the received requests are still forwarded; ``is_drained``
-    is true once that is done. The same holds if a later frame has ended its connection here.
+    is true once that is done. The same holds if a later frame has ended its connection here. ``has_left`` says that it
+    sends no more.
     """
 
     may_run = (*Connection.may_run, BLOCKED)
@@ -73,16 +74,16 @@ class ProxyConnection(Connection):
         self._to_upstream_bytes = 0
         self._waiting_bytes = 0  # of answers that wait for an earlier one
         self._ending: str | None = None  # why the connection ends after its last answer
-        self._has_left = self._is_client_gone = False
+        self.has_left = self._is_client_gone = False
 
     @property
     def is_busy(self) -> bool:
         return self._call is not None or self.is_held or bool(self._order)
 
     @property
-    def has_unsent(self) -> bool:
-        """True if bytes for the real broker are unsent."""
-        return bool(self._to_upstream)
+    def is_over(self) -> bool:
+        """True if the connection has ended, and all bytes for the real broker were sent."""
+        return self.closed is not None and not self._to_upstream
 
     @property
     def is_owed_answers(self) -> bool:
@@ -92,14 +93,7 @@ class ProxyConnection(Connection):
     @property
     def is_drained(self) -> bool:
         """True if the client sends no more and all its requests were forwarded."""
-        if self.closed is not None:
-            return not self._to_upstream
-        return self._has_left and self.state is READY and not self._to_upstream
-
-    @property
-    def is_quiet(self) -> bool:
-        """True if all received bytes were forwarded, and no answer is due."""
-        return self.state is READY and not self._output and not self._reader.pending
+        return self.is_over or (self.has_left and self.state is READY and not self._to_upstream)
 
     @property
     def is_answer_partial(self) -> bool:
@@ -113,7 +107,7 @@ class ProxyConnection(Connection):
 
     def client_left(self, now_ms: int, *, is_gone: bool) -> None:
         """The client sends no more; if it ``is_gone`` it reads no answers either."""
-        self._has_left = True
+        self.has_left = True
         self._is_client_gone |= is_gone
         if is_gone:
             self._output, self._output_bytes = [], 0
@@ -214,7 +208,7 @@ class ProxyConnection(Connection):
             else:
                 calls.append(one)
         self._unanswered.clear()
-        if calls and self._has_left:  # so the real broker ends it
+        if calls and self.has_left:  # so the real broker ends it
             self.path.drop(calls[0], self.now_ms)
         elif calls:
             self.path.close(calls[0], reason, self.now_ms)
@@ -225,7 +219,7 @@ class ProxyConnection(Connection):
 
     def _end_if_silenced(self) -> None:
         """End a connection whose client sends no more, and waits only for an answer that never comes."""
-        if not self._has_left or self.closed is not None or self._call is None:
+        if not self.has_left or self.closed is not None or self._call is None:
             return
         if (self._is_client_gone or not self._order) and self._proxy_path.is_silenced(self._call):
             self.end("the client has gone")

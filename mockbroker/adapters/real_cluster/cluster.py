@@ -29,7 +29,6 @@ from protocol.apis.topics import CreatePartitionsRequest, CreateTopicsRequest
 from protocol.error_codes import ErrorCode, error_name
 
 TOPIC_RESOURCE, BROKER_RESOURCE = 2, 4
-CONFIGS_AT_ONCE = 500
 MIN_INSYNC_REPLICAS, DISKLESS = "min.insync.replicas", "diskless.enable"
 FENCED_VERSION = 2
 """DescribeCluster from here on lists brokers that are down (KIP-1073, Kafka 4.0)."""
@@ -281,16 +280,16 @@ class LiveCluster:
         self, connection: BrokerConnection, kind: int, resources: Sequence[str], names: Sequence[str]
     ) -> dict[str, dict[str, str | None]]:
         """Resource -> setting -> value, of those that the broker reports."""
-        found: dict[str, dict[str, str | None]] = {}
-        for at in range(0, len(resources), CONFIGS_AT_ONCE):
-            described = [
-                DescribeConfigsRequest.Resource(resource_type=kind, resource_name=one, configuration_keys=list(names))
-                for one in resources[at : at + CONFIGS_AT_ONCE]
-            ]
-            for result in connection.ask(DescribeConfigsRequest(resources=described), since="Kafka 0.11").results:
-                if result.error_code == ErrorCode.NONE:
-                    found[result.resource_name] = {config.name: config.value for config in result.configs}
-        return found
+        described = [
+            DescribeConfigsRequest.Resource(resource_type=kind, resource_name=one, configuration_keys=list(names))
+            for one in resources
+        ]
+        answer = connection.ask(DescribeConfigsRequest(resources=described), since="Kafka 0.11")
+        return {
+            result.resource_name: {config.name: config.value for config in result.configs}
+            for result in answer.results
+            if result.error_code == ErrorCode.NONE
+        }
 
     def ask_controller(self, request: Any, since: str, least: int = 0) -> Any:
         """The answer of the broker that the cluster names as controller; before KIP-590 no other could give it.

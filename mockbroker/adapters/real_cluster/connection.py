@@ -9,12 +9,13 @@ Source: KIP-35, KIP-43, KIP-152, KIP-511.
 
 from __future__ import annotations
 
+import os
 import socket
 import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeGuard
 
 import protocol
 from kafka_rack.errors import KafkaRackError
@@ -159,13 +160,8 @@ class BrokerConnection:
         except EOFError:
             raise HungUp(f"{self.name}: closed the connection at {name}; {self._doubt()}") from None
         except OSError as error:
-            if self.settings.tls is not None:  # a broker may refuse our certificate after the handshake
-                import ssl
-
-                from mockbroker.adapters.tls.troubles import tls_trouble
-
-                if isinstance(error, ssl.SSLError) and not isinstance(error, ssl.SSLEOFError):
-                    raise RealClusterError(f"{self.name}: {tls_trouble(error)}") from None
+            if is_tls_trouble(error):  # a broker may refuse our certificate after the handshake
+                raise RealClusterError(f"{self.name}: {reason_of(error)}") from None
             raise HungUp(f"{self.name}: the connection broke at {name}: {reason_of(error)}; {self._doubt()}") from None
 
     def _doubt(self) -> str:
@@ -237,12 +233,10 @@ class BrokerConnection:
             plain.close()
             self._raise_if_plaintext()
             raise HungUp(f"{self.name}: closed the connection at the TLS handshake; {self._doubt()}") from None
-        except ssl.SSLError as error:
-            from mockbroker.adapters.tls.troubles import tls_trouble
-
-            reason = tls_trouble(error)
         except OSError as error:
-            reason = f"the connection broke at the TLS handshake: {reason_of(error)}"
+            reason = reason_of(error)
+            if not is_tls_trouble(error):
+                reason = f"the connection broke at the TLS handshake: {reason}"
         plain.close()
         raise RealClusterError(f"{self.name}: {reason}")
 
@@ -315,8 +309,21 @@ def address_text(host: str, port: int) -> str:
 
 
 def reason_of(error: BaseException) -> str:
-    """Why the system refused, in its own words and without its number."""
+    """Why the system refused, in its own words and without its number; for TLS, the setting to change."""
+    if is_tls_trouble(error):
+        from mockbroker.adapters.tls.troubles import tls_trouble
+
+        return tls_trouble(error)
+    if isinstance(error, ConnectionError) and error.errno:  # asyncio's own message differs
+        return os.strerror(error.errno)
     return getattr(error, "strerror", None) or str(error) or type(error).__name__
+
+
+def is_tls_trouble(error: BaseException) -> TypeGuard[ssl.SSLError]:
+    """True if TLS failed, and not the connection below it."""
+    import ssl
+
+    return isinstance(error, ssl.SSLError) and not isinstance(error, ssl.SSLEOFError)
 
 
 def refusal(what: str, said: Any) -> str:

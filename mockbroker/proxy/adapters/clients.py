@@ -7,9 +7,10 @@ import logging
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
+from mockbroker.adapters.real_cluster.connection import reason_of
 from mockbroker.adapters.sockets import ClientProtocol, Node, end_writing
 from mockbroker.proxy.adapters.presence import Presence, break_when_closed
-from mockbroker.proxy.adapters.upstream import UpstreamSettings, reason_of
+from mockbroker.proxy.adapters.upstream import UpstreamSettings
 from mockbroker.proxy.connection import ProxyConnection
 from mockbroker.proxy.path import ProxyPath, ProxySession
 from mockbroker.state.brokers.broker import Broker, Listener
@@ -112,24 +113,27 @@ class ProxyNode(Node):
 class ProxiedClient(ClientProtocol):
     """A client's socket, with or without TLS, and its connection to the real broker."""
 
+    node: ProxyNode
+    connection: ProxyConnection
+
     def __init__(self, node: Node, listener: Listener, *tls: TlsListener) -> None:
         super().__init__(node, listener, *tls)
         self._upstream: UpstreamProtocol | None = None
         self._dialling: asyncio.Task[None] | None = None
-        self._has_left = self._is_adrift = False
+        self._is_adrift = False
         self._reads_upstream = True
 
     def _connection(self, session: Session) -> Connection:
         path = cast(ProxyPath, self.cluster.engine.path)
-        connection = self._proxied = ProxyConnection(
+        connection = ProxyConnection(
             path, cast(ProxySession, session), on_output=self.flush, on_upstream=self.flush_upstream
         )
-        self._dialling = asyncio.get_running_loop().create_task(self._dial(connection))
+        self._dialling = asyncio.get_running_loop().create_task(self._dial())
         return connection
 
-    async def _dial(self, connection: ProxyConnection) -> None:
+    async def _dial(self) -> None:
         """Connect to the real broker at its current address."""
-        node = cast(ProxyNode, self.node)
+        node = self.node
         address = node.mirror.upstream[node.broker.id]
         settings = node.upstream
         try:
@@ -150,7 +154,7 @@ class ProxiedClient(ClientProtocol):
         else:
             node.reached()
             self._upstream = upstream
-            if connection.closed is not None and not connection.has_unsent:
+            if self.connection.is_over:
                 upstream.transport.close()
             else:
                 self.flush_upstream()
@@ -162,13 +166,12 @@ class ProxiedClient(ClientProtocol):
         upstream = self._upstream
         if upstream is None or upstream.is_paused or upstream.transport.is_closing():
             return
-        connection = self._proxied
-        pieces = connection.take_upstream()
+        pieces = self.connection.take_upstream()
         if pieces:
             upstream.transport.writelines(pieces)
-        if pieces and connection.unread_bytes:
+        if pieces and self.connection.unread_bytes:
             asyncio.get_running_loop().call_soon(self._send_more)
-        elif self._has_left and connection.is_drained:
+        elif self.connection.has_left and self.connection.is_drained:
             self._end_upstream(upstream)
 
     def _send_more(self) -> None:
@@ -179,8 +182,7 @@ class ProxiedClient(ClientProtocol):
 
     def flush(self) -> None:
         if self._is_adrift:
-            connection = self._proxied
-            if connection.closed is not None and not connection.has_unsent:
+            if self.connection.is_over:
                 self.end_adrift()
             else:
                 self.flush_upstream()
@@ -188,43 +190,32 @@ class ProxiedClient(ClientProtocol):
         super().flush()
         if not self._reads_upstream:
             self._read_upstream_or_not()
-        if self._has_left:
+        if self.connection.has_left:
             self.flush_upstream()
-
-    def _received(self) -> None:
-        connection = self._proxied
-        if connection.is_quiet and self._reads and not self._is_adrift:
-            self.cluster.schedule()  # all was forwarded; nothing else to do
-        else:
-            super()._received()
 
     def received_upstream(self) -> None:
         """Do what follows from bytes of the real broker that the connection has taken."""
-        if self._proxied.is_upstream_full:
+        if self.connection.is_upstream_full:
             self._read_upstream_or_not()
         self.cluster.schedule()  # outcomes may wait for a time
 
     def upstream_closed(self, reason: str) -> None:
         """The real broker has gone, or could not be reached."""
-        self._proxied.upstream_closed(reason, self.cluster.now_ms())
-        if self._is_adrift and self._proxied.closed is not None:
+        self.connection.upstream_closed(reason, self.cluster.now_ms())
+        if self._is_adrift and self.connection.closed is not None:
             self.end_adrift()
         else:
             self.flush()
 
-    def pause_writing(self) -> None:
-        super().pause_writing()
-        self._read_upstream_or_not()
-
-    def resume_writing(self) -> None:
-        super().resume_writing()
+    def _read_or_not(self) -> None:
+        super()._read_or_not()
         self._read_upstream_or_not()
 
     def _read_upstream_or_not(self) -> None:
         upstream = self._upstream
         if upstream is None or upstream.transport.is_closing():
             return
-        reads = not (self._is_unwritten or cast(ProxyConnection, self.connection).is_upstream_full)
+        reads = not (self._is_unwritten or self.connection.is_upstream_full)
         if reads is not self._reads_upstream:
             self._reads_upstream = reads
             if reads:
@@ -238,10 +229,9 @@ class ProxiedClient(ClientProtocol):
         """The client sends no more; the real broker decides when to end the connection."""
         if self not in self.node.clients:
             return False
-        connection = cast(ProxyConnection, self.connection)
+        connection = self.connection
         if connection.closed is not None or not self.transport.can_write_eof() or not connection.is_busy:
             return False
-        self._has_left = True
         connection.client_left(self.cluster.now_ms(), is_gone=False)
         self.flush()
         return True
@@ -259,13 +249,12 @@ class ProxiedClient(ClientProtocol):
         super().abort()
 
     def _stop_connection(self) -> None:
-        connection = cast(ProxyConnection, self.connection)
-        if connection.closed is None or connection.has_unsent:
-            self._has_left = self._is_adrift = True
-            cast(ProxyNode, self.node).adrift[self] = None
-            connection.client_left(self.cluster.now_ms(), is_gone=True)
+        if not self.connection.is_over:
+            self._is_adrift = True
+            self.node.adrift[self] = None
+            self.connection.client_left(self.cluster.now_ms(), is_gone=True)
             self.flush()
-            if self._is_adrift and (self._upstream is not None or not connection.is_drained):
+            if self._is_adrift and (self._upstream is not None or not self.connection.is_drained):
                 return
         self.end_adrift()
 
@@ -286,7 +275,7 @@ class ProxiedClient(ClientProtocol):
 
     def _abort_answered(self, upstream: UpstreamProtocol) -> None:
         """Abort the connection to a real broker that has answered all requests, and has not ended it."""
-        if self._proxied.is_owed_answers and not upstream.transport.is_closing():
+        if self.connection.is_owed_answers and not upstream.transport.is_closing():
             asyncio.get_running_loop().call_later(LEFT_S, self._abort_answered, upstream)
         else:
             upstream.transport.abort()
@@ -295,10 +284,7 @@ class ProxiedClient(ClientProtocol):
         """Drop a client that has gone."""
         self.connection.stopped()
         self._is_adrift = False
-        cast(ProxyNode, self.node).adrift.pop(self, None)
-        self._leave_upstream()
-
-    def _leave_upstream(self) -> None:
+        self.node.adrift.pop(self, None)
         if self._upstream is not None:
             transport = self._upstream.transport
             if not transport.is_closing():
@@ -317,12 +303,11 @@ class UpstreamProtocol(asyncio.BufferedProtocol):
     def __init__(self, client: ProxiedClient) -> None:
         self.client = client
         self.is_paused = self.is_ended = False
-        node = cast(ProxyNode, client.node)
-        self._connection, self._scratch, self._scratch_head = client._proxied, node.scratch, node.scratch_head
+        self._connection, self._node = client.connection, client.node
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast(asyncio.Transport, transport)
-        if self._connection.closed is not None and not self._connection.has_unsent:
+        if self._connection.is_over:
             transport.close()  # the client has gone
 
     def get_buffer(self, sizehint: int) -> memoryview:
@@ -331,14 +316,14 @@ class UpstreamProtocol(asyncio.BufferedProtocol):
         self._has_room = room is not None
         if room is not None:
             return room
-        return self._scratch if connection.is_answer_partial else self._scratch_head
+        return self._node.scratch if connection.is_answer_partial else self._node.scratch_head
 
     def buffer_updated(self, size: int) -> None:
         now_ms = self.client.cluster.now_ms()
         if self._has_room:
             self._connection.took_upstream(size, now_ms)
         else:
-            self._connection.receive_upstream(bytes(self._scratch[:size]), now_ms)
+            self._connection.receive_upstream(bytes(self._node.scratch[:size]), now_ms)
         self.client.received_upstream()
 
     def pause_writing(self) -> None:
@@ -356,4 +341,4 @@ class UpstreamProtocol(asyncio.BufferedProtocol):
         if client.transport.is_closing() or self.is_ended:
             client.upstream_closed(reason)
         else:  # so that a client that reconnects at once is refused if the broker is down
-            cast(ProxyNode, client.node).presence.ask(partial(client.upstream_closed, reason))
+            self._node.presence.ask(partial(client.upstream_closed, reason))

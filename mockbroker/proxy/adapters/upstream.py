@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
-import ssl
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
@@ -102,15 +100,3 @@ def in_thread(work: Callable[[], Given]) -> asyncio.Future[Given]:
 
     Thread(target=run, name="kafka-rack upstream", daemon=True).start()
     return asyncio.wrap_future(done)
-
-
-def reason_of(error: BaseException) -> str:
-    """The system's message of an error, without its number; for TLS, the setting to change."""
-    if isinstance(error, ssl.SSLError) and not isinstance(error, ssl.SSLEOFError):
-        from mockbroker.adapters.tls.troubles import tls_trouble
-
-        return tls_trouble(error)
-    number = getattr(error, "errno", None)
-    if isinstance(error, ConnectionError) and number:  # asyncio's own message differs
-        return os.strerror(number)
-    return getattr(error, "strerror", None) or str(error) or type(error).__name__

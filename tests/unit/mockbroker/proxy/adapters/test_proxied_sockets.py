@@ -17,7 +17,6 @@ from mockbroker.proxy.adapters import clients, server
 from mockbroker.proxy.adapters.clients import ProxiedClient
 from mockbroker.proxy.adapters.server import KafkaProxy
 from mockbroker.proxy.adapters.upstream import UpstreamSettings
-from mockbroker.proxy.connection import ProxyConnection
 from protocol.apis.api_versions import ApiVersionsRequest
 from protocol.apis.classic_group import HeartbeatRequest
 from protocol.apis.metadata import MetadataRequest
@@ -64,9 +63,9 @@ def reached(monkeypatch) -> asyncio.Event:
     """Until it is set, real brokers take their time with each connection."""
     reached, dial = asyncio.Event(), ProxiedClient._dial
 
-    async def dial_later(client: ProxiedClient, connection: ProxyConnection) -> None:
+    async def dial_later(client: ProxiedClient) -> None:
         await reached.wait()
-        await dial(client, connection)
+        await dial(client)
 
     monkeypatch.setattr(ProxiedClient, "_dial", dial_later)
     return reached
@@ -178,7 +177,7 @@ async def test_of_requests_that_the_real_broker_does_not_read_no_more_than_so_ma
         await until(lambda: any(not one._reads for one in proxy._nodes[0].clients), "requests that wait")
         await asyncio.sleep(0.1)
         (there,) = proxy._nodes[0].clients
-        assert there._proxied.unread_bytes < 6 << 20
+        assert there.connection.unread_bytes < 6 << 20
         assert writer.transport.get_write_buffer_size() > 0
         writer.transport.abort()
         for sock in held:
