@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from dataclasses import replace
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -102,29 +102,27 @@ class MockCluster(ServedCluster):
         if self._tls is not None:
             settings = self._tls.added_to(settings, brokers)
         always, storage_at = options.fsync == "always", provided("storage")
-        self._storage = None if options.data_dir is None else storage_at(options.data_dir, always=always)
-        if self._storage is not None and not self._storage.is_new:
+        storage = None if options.data_dir is None else storage_at(options.data_dir, always=always)
+        self._storage, is_kept = storage, storage is not None and not storage.is_new
+        if is_kept:
             options = replace(options, seed=secrets.randbits(48))  # ids must not repeat
-        with self._given_back_on_error():
-            durable = {} if self._storage is None else self._storage.durable(options.seed)
+        with nullcontext() if storage is None else storage.unlocked_on_error():
+            durable = {} if storage is None else storage.durable(options.seed)
             state = Cluster.create(brokers, settings=settings, seed=options.seed, release=options.emulate, **durable)
             state.security.add_users(state, options.users or {}, secrets.token_bytes)
             state.security.check(state)
             made: dict[ListenerTls, TlsListener] = {}
             with_tls = {one.id: tls_listeners_of(state, one, made) for one in state.brokers.values()}
-            if self._storage is not None:
-                self._storage.summarize(state)
-        super().__init__(Engine(CallPath(state, Random(options.seed)), secrets.token_bytes), options)
-        if self._storage is not None:
-            self.engine.path.sync = self._storage.sync
-        self._nodes = {one.id: Node(self, one, with_tls[one.id]) for one in state.brokers.values()}
-        self._origin: Origin | None = None
-        self._forks: dict[MockCluster, None] = {}
-        self._parent: MockCluster | None = None
-        with self._given_back_on_error():
-            kept = state.topics if self._storage is not None and not self._storage.is_new else ()
+            super().__init__(Engine(CallPath(state, Random(options.seed)), secrets.token_bytes), options)
+            if storage is not None:
+                storage.summarize(state)
+                self.engine.path.sync = storage.sync
+            self._nodes = {one.id: Node(self, one, with_tls[one.id]) for one in state.brokers.values()}
+            self._origin: Origin | None = None
+            self._forks: dict[MockCluster, None] = {}
+            self._parent: MockCluster | None = None
             for name, arguments in options.all_topics().items():
-                if name not in kept:
+                if not (is_kept and name in state.topics):
                     self.create_topic(name, **arguments)
 
     def __enter__(self) -> BlockingMockCluster:
@@ -278,7 +276,3 @@ class MockCluster(ServedCluster):
         if self._is_running:
             self.settle()
         return result
-
-    def _given_back_on_error(self) -> AbstractContextManager[None]:
-        """A context that releases the data directory if its block fails."""
-        return nullcontext() if self._storage is None else self._storage.unlocked_on_error()
