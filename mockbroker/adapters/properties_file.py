@@ -11,11 +11,14 @@ ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 
 
 class PropertiesError(Exception):
-    """A file that cannot be read, or that contradicts itself or another; one line."""
+    """A file that cannot be read, or that contradicts another; one line."""
 
 
 def read_properties(path: Path) -> dict[str, str]:
-    """A Java properties file: ``key=value``, ``key:value`` or ``key value``; # and ! start comments."""
+    """A Java properties file: ``key=value``, ``key:value`` or ``key value``; # and ! start comments.
+
+    The last value of a key counts, as in Java.
+    """
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -34,11 +37,7 @@ def read_properties(path: Path) -> dict[str, str]:
         if found is None:
             shown = "a line with a secret" if is_secret(line) else repr(line)
             raise PropertiesError(f"{path}, line {number}: {shown} is not KEY=VALUE")
-        key, value = unescaped(found[1]), unescaped(found[2].strip())
-        if properties.get(key, value) != value:
-            differs = "another value than" if is_secret(key) else f"{value}, but {properties[key]}"
-            raise PropertiesError(f"{path}, line {number}: {key}={differs} before")
-        properties[key] = value
+        properties[unescaped(found[1])] = unescaped(found[2].strip())
     return properties
 
 
