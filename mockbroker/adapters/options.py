@@ -6,9 +6,9 @@ The pytest plugin imports this in each test run, so that checks import what they
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field, fields, replace
+from dataclasses import KW_ONLY, dataclass, field, fields
 from inspect import signature
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -54,8 +54,9 @@ class ServedOptions:
     def __post_init__(self) -> None:
         object.__setattr__(self, "settings", checked_settings(self.settings))
         for option in fields(self):
-            if option.type == "bool":
-                check_flag(option.name, getattr(self, option.name))
+            value = getattr(self, option.name)
+            if option.type == "bool" and type(value) is not bool:
+                raise ValueError(f"{option.name}: expected True or False, got {value!r}")
         check_number("port", self.port, 0, MAX_PORT)
         check_number("capture_bytes", self.capture_bytes, 1)
 
@@ -138,23 +139,6 @@ class ClusterOptions(ServedOptions):
             self.advertised_host,
             settings=self.settings,
             protocol=default_protocol(has_users=bool(self.users), tls=self.tls),
-        )
-
-    def for_fork(self, **of_now: Any) -> Self:
-        """The options of a copy that begins with what a cluster is now, and has no files of its own."""
-        return replace(
-            self,
-            topics=None,
-            diskless_topics=None,
-            diskless_as=None,  # the settings of now have what these four mean
-            follower_fetching=False,
-            authorize=False,
-            tls=False,
-            journal=self.journal is not False,
-            capture=None,
-            data_dir=None,
-            security_dir=None,
-            **of_now,
         )
 
     def key(self) -> str:
@@ -260,11 +244,6 @@ def topic_arguments(where: str, shape: Any) -> dict[str, Any]:
         f"{where}: expected a number of partitions, (partitions, replication factor), or {{'partitions': 6, ...}} "
         f"with {', '.join(TOPIC_ARGUMENTS)}; got {shape!r}"
     )
-
-
-def check_flag(name: str, value: object) -> None:
-    if type(value) is not bool:
-        raise ValueError(f"{name}: expected True or False, got {value!r}")
 
 
 def check_number(name: str, value: object, lowest: int, highest: int | None = None) -> None:

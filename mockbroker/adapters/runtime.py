@@ -62,7 +62,7 @@ class Runtime:
         self._engine.advance(self.now_ms())
         self._plan()
 
-    def schedule(self) -> None:
+    def _schedule(self) -> None:
         """Find the next deadline once all sockets that are ready have been read."""
         if self._planned is None:
             self._planned = asyncio.get_running_loop().call_soon(self._plan)

@@ -212,11 +212,17 @@ class MockCluster(ServedCluster):
         >>> asyncio.run(main())
         ['orders', 'payments'] ['orders']
         """
+        options = self._options
         fork = MockCluster.of(
-            self._options.for_fork(
-                brokers=[with_free_ports(broker) for broker in self.state.brokers.values()],
+            ClusterOptions(
+                [with_free_ports(broker) for broker in self.state.brokers.values()],
                 settings=self.state.settings,
                 users=self.state.security.users,
+                emulate=options.emulate,
+                seed=options.seed,
+                journal=options.journal is not False,
+                traffic=options.traffic,
+                client_racks=options.client_racks,
             )
         )
         fork._tls = self._tls

@@ -276,7 +276,7 @@ class ClientProtocol(asyncio.BaseProtocol):
             return
         self.connection.receive(data, self.cluster.now_ms())
         self.flush()
-        self.cluster.schedule()
+        self.cluster._schedule()
 
     def flush(self) -> None:
         """Write what is to be sent, unless the client does not read, and close where the connection has ended.
@@ -307,7 +307,7 @@ class ClientProtocol(asyncio.BaseProtocol):
             return
         connection.resume(self.cluster.now_ms())
         self.flush()
-        self.cluster.schedule()
+        self.cluster._schedule()
 
     def eof_received(self) -> bool:
         """The client sends no more: its connection ends."""

@@ -18,17 +18,17 @@ from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-PLAIN, OAUTHBEARER = "PLAIN", "OAUTHBEARER"
-SCRAM_HASHES = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
-MECHANISMS = (PLAIN, *SCRAM_HASHES, OAUTHBEARER)
+from mockbroker.state.security.mechanisms import MIN_ITERATIONS, OAUTHBEARER, PLAIN, SCRAM_HASHES, SCRAM_MECHANISMS
+
+MECHANISMS = (PLAIN, *SCRAM_MECHANISMS, OAUTHBEARER)
 MODULES = {
     PLAIN: "PlainLoginModule",
-    **dict.fromkeys(SCRAM_HASHES, "ScramLoginModule"),
+    **dict.fromkeys(SCRAM_MECHANISMS, "ScramLoginModule"),
     OAUTHBEARER: "OAuthBearerLoginModule",
 }
 """The login module that belongs to a mechanism; its package may be another since clients are shaded."""
-MIN_ITERATIONS, MAX_ITERATIONS = 4096, 1_000_000
-"""The least iterations of SCRAM, and the most that a broker may have us compute."""
+MAX_ITERATIONS = 1_000_000
+"""The most iterations of SCRAM that a broker may have us compute."""
 UNSECURED_CLAIM = re.compile(r"unsecuredLogin(String|List)Claim_(.+)")
 UNSECURED_EXTENSION = "unsecuredLoginExtension_"
 LIFETIME_S = 3600
@@ -159,7 +159,7 @@ def bearer(login: SaslLogin) -> Exchange:
 
 def scram(login: SaslLogin, nonce: str) -> Exchange:
     """RFC 5802: both sides prove that they know the password, without sending it."""
-    hash_name = SCRAM_HASHES[login.mechanism]
+    hash_name = SCRAM_HASHES[SCRAM_MECHANISMS[login.mechanism]]
     name = login.user.replace("=", "=3D").replace(",", "=2C")
     first = f"n={name},r={nonce}{',tokenauth=true' if login.is_delegation_token else ''}"
     said = (yield f"n,,{first}".encode()).decode("utf-8", "replace")

@@ -11,8 +11,8 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mockbroker.adapters.client_properties.login import MECHANISMS, LoginError, SaslLogin, login_of
-from mockbroker.state.security.jaas import JaasError, parse_jaas
+from mockbroker.adapters.client_properties.login import MECHANISMS, SaslLogin, login_of
+from mockbroker.state.security.jaas import parse_jaas
 from mockbroker.state.security.protocols import PLAINTEXT, SECURITY_PROTOCOLS, WITH_SASL, WITH_TLS, default_protocol
 
 if TYPE_CHECKING:
@@ -103,11 +103,8 @@ def login_in(properties: Mapping[str, str]) -> SaslLogin:
         raise ValueError("sasl.jaas.config: expected a login module and its options, got none")
     try:
         module = parse_jaas(text)
-    except JaasError as error:
-        raise ValueError(f"sasl.jaas.config: {error}") from None
-    try:
         return login_of(mechanism, module.name, module.options, properties.get(TOKEN_URL))
-    except LoginError as error:
+    except ValueError as error:
         raise ValueError(f"sasl.jaas.config: {error}") from None
 
 

@@ -197,7 +197,7 @@ class ProxiedClient(ClientProtocol):
         """Do what follows from bytes of the real broker that the connection has taken."""
         if self.connection.is_upstream_full:
             self._read_upstream_or_not()
-        self.cluster.schedule()  # outcomes may wait for a time
+        self.cluster._schedule()  # outcomes may wait for a time
 
     def upstream_closed(self, reason: str) -> None:
         """The real broker has gone, or could not be reached."""

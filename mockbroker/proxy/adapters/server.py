@@ -52,7 +52,7 @@ REFUSAL = (
 
 
 @dataclass(frozen=True, slots=True)
-class ProxyOptions(ServedOptions):
+class KafkaProxyOptions(ServedOptions):
     """The options of a proxy; ``KafkaProxy`` describes them."""
 
     upstream: UpstreamSettings | str
@@ -93,10 +93,10 @@ class KafkaProxy(ServedCluster):
     [0]
     """
 
-    _options: ProxyOptions
+    _options: KafkaProxyOptions
 
-    @taking_fields(ProxyOptions)
-    def __init__(self, options: ProxyOptions) -> None:
+    @taking_fields(KafkaProxyOptions)
+    def __init__(self, options: KafkaProxyOptions) -> None:
         upstream, settings, tls = options.upstream, options.settings or {}, options.tls
         if isinstance(upstream, str):
             upstream = UpstreamSettings.of(upstream, options.client_properties)

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from kafka_rack.cli import UsageError
 from kafka_rack.cli.options.command_config import client_settings_in
-from mockbroker.adapters.client_properties.login import OAUTHBEARER
 from mockbroker.adapters.properties_file import read_properties
+from mockbroker.state.security.mechanisms import OAUTHBEARER
 from mockbroker.state.security.protocols import WITH_TLS
 from mockbroker.testing.certify.plan import CertifySecurity
 
