@@ -35,17 +35,11 @@ def faults_from_file(path: Path) -> list[Fault]:
 
 
 def listed(document: object) -> list[Any]:
-    """The faults of a document: a list, or an object with the list. Raises FaultError."""
-    if isinstance(document, dict):
-        if document.keys() != {"faults"}:
-            got = ", ".join(map(shown, document)) or "nothing"
-            raise FaultError("", f"expected a list of faults, or an object with faults and no more, got {got}")
-        if not isinstance(document["faults"], list):
-            raise FaultError("faults", f"expected a list of faults, got {shown(document['faults'])}")
-        return document["faults"]
-    if not isinstance(document, list):
-        raise FaultError("", f"expected a list of faults, or an object with faults, got {shown(document)}")
-    return document
+    """The faults of a document: a list, or an object with the list and no more. Raises FaultError."""
+    found = document["faults"] if isinstance(document, dict) and document.keys() == {"faults"} else document
+    if not isinstance(found, list):
+        raise FaultError("", f"expected a list of faults, or an object with faults and no more, got {shown(document)}")
+    return found
 
 
 def read_json(path: Path, text: str) -> object:

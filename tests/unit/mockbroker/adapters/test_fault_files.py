@@ -68,9 +68,17 @@ def test_numbered_ids_leave_out_those_that_are_given(tmp_path):
             '[{"id": "a", "effect": {"delay_ms": 1}}, {"id": "a", "effect": {"delay_ms": 1}}]',
             "[1].id: expected an id that no other fault has, got 'a'",
         ),
-        ("f.json", "7", "expected a list of faults, or an object with faults, got 7"),
-        ("f.json", '{"fault": []}', "expected a list of faults, or an object with faults and no more, got 'fault'"),
-        ("f.json", '{"faults": {}}', "faults: expected a list of faults, got {}"),
+        ("f.json", "7", "expected a list of faults, or an object with faults and no more, got 7"),
+        (
+            "f.json",
+            '{"fault": []}',
+            "expected a list of faults, or an object with faults and no more, got {'fault': []}",
+        ),
+        (
+            "f.json",
+            '{"faults": {}}',
+            "expected a list of faults, or an object with faults and no more, got {'faults': {}}",
+        ),
         (
             "f.json",
             '[\n  {"effect" 1}]',
@@ -87,7 +95,7 @@ def test_numbered_ids_leave_out_those_that_are_given(tmp_path):
         ),
         ("f.yaml", "- on: 1\n", "[0]: expected any of id, match, link, effect, when, got True"),
         ("f.yaml", "- !!python/object:os.system {}\n", "cannot be read as YAML: could not determine a constructor"),
-        ("f.yaml", "", "expected a list of faults, or an object with faults, got None"),
+        ("f.yaml", "", "expected a list of faults, or an object with faults and no more, got None"),
     ],
 )
 def test_what_is_wrong_is_said_with_its_place(tmp_path, name, text, words):
