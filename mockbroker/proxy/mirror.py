@@ -70,7 +70,7 @@ class Mirror:
             self._listen(broker)
             self.cluster.liveness.add(broker)
             self.cluster.cluster_control.register([broker])
-            self.cluster.changed()
+            self.cluster.liveness.brokers_changed()
         self.upstream[node_id] = BrokerAddress(host, port)
         return broker
 
@@ -104,17 +104,13 @@ class Mirror:
         )
         if answer.cluster_id:
             self.cluster.id = answer.cluster_id
-        has_changed = False
         for topic in answer.topics:
             if not topic.error_code and topic.name:
-                has_changed |= self._learn_topic(topic)
+                self._learn_topic(topic)
         if is_whole:
             named = {topic.name for topic in answer.topics}
             for name in [name for name in self.cluster.topics if name not in named]:
                 self.forget_topic(name)
-                has_changed = True
-        if has_changed:
-            self.cluster.changed()
 
     def learn_diskless(self, names: set[str]) -> None:
         """Set which topics are diskless, by their configs."""
@@ -131,19 +127,18 @@ class Mirror:
         if topic is not None:
             self.cluster.writer.commit([RemoveTopicRecord(topic_id=topic.id)])
             del self.cluster.topic_by_id[topic.id]
-            self.cluster.changed()
 
     # inside
 
-    def _learn_topic(self, said: Any) -> bool:
-        """Apply an answer's topic; True if the state changed."""
+    def _learn_topic(self, said: Any) -> None:
+        """Apply an answer's topic, if it differs from the state."""
         known = self.cluster.topics.get(said.name)
         topic_id = getattr(said, "topic_id", NO_ID)
         if topic_id == NO_ID:  # versions before 10 have none
             topic_id = known.id if known is not None else made_id(said.name)
         found = sorted(said.partitions, key=lambda one: int(one.partition_index))
         if [one.partition_index for one in found] != list(range(len(found))):
-            return False
+            return
         states = [
             (tuple(one.replica_nodes), tuple(one.isr_nodes), one.leader_id, max(0, getattr(one, "leader_epoch", 0)))
             for one in found
@@ -153,7 +148,7 @@ class Mirror:
             and known.id == topic_id
             and states == [(one.replicas, one.isr, one.leader, one.leader_epoch) for one in known.partitions]
         ):
-            return False
+            return
         records = [
             PartitionRecord(
                 partition_id=index,
@@ -168,7 +163,6 @@ class Mirror:
         self.forget_topic(said.name)
         self.cluster.writer.commit([TopicRecord(name=said.name, topic_id=topic_id), *records])
         self.cluster.replication_control.run(topic_id).diskless = said.name in self.diskless_topics
-        return True
 
 
 def made_id(name: str) -> bytes:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, cast
 from mockbroker.adapters.real_cluster.connection import reason_of
 from mockbroker.adapters.sockets import ClientProtocol, Node, end_writing
 from mockbroker.proxy.adapters.presence import Presence, break_when_closed
-from mockbroker.proxy.adapters.upstream import UpstreamSettings
 from mockbroker.proxy.connection import ProxyConnection
 from mockbroker.proxy.path import ProxyPath, ProxySession
 from mockbroker.state.brokers.broker import Broker, Listener
@@ -18,10 +17,10 @@ from mockbroker.state.brokers.broker import Broker, Listener
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mockbroker.adapters.runtime import Runtime
     from mockbroker.adapters.tls.contexts import TlsListener
     from mockbroker.core.connection import Connection
-    from mockbroker.proxy.mirror import BrokerAddress, Mirror
+    from mockbroker.proxy.adapters.server import KafkaProxy
+    from mockbroker.proxy.mirror import BrokerAddress
     from mockbroker.session import Session
 
 LEFT_S = 30.0
@@ -40,13 +39,10 @@ log = logging.getLogger("mockbroker")
 class ProxyNode(Node):
     """The proxy's listeners for one real broker."""
 
-    def __init__(
-        self, cluster: Runtime, broker: Broker, upstream: UpstreamSettings, mirror: Mirror, tls: dict[str, TlsListener]
-    ) -> None:
+    cluster: KafkaProxy
+
+    def __init__(self, cluster: KafkaProxy, broker: Broker, tls: dict[str, TlsListener]) -> None:
         super().__init__(cluster, broker, tls)
-        self.upstream, self.mirror = upstream, mirror
-        self.on_unreachable: Callable[[], None] = lambda: None
-        """Called when a client's connection to the real broker fails: its address may have changed."""
         self.adrift: dict[ProxiedClient, None] = {}
         """Clients that have gone, whose last requests are still forwarded."""
         self.scratch = memoryview(bytearray(SCRATCH_BYTES))
@@ -54,7 +50,12 @@ class ProxyNode(Node):
         self.scratch_head = self.scratch[:HEAD_BYTES]
         self.problem: str | None = None
         """The reason of the last failed connection to the real broker; None after a successful one."""
-        self.presence = Presence(lambda: mirror.upstream[broker.id], self._refused, self._back)
+        self.presence = Presence(lambda: self.address, self._refused, self._back)
+
+    @property
+    def address(self) -> BrokerAddress:
+        """The current address of the real broker."""
+        return self.cluster.mirror.upstream[self.broker.id]
 
     def _protocol_factory(self, listener: Listener) -> Callable[[], ClientProtocol]:
         tls = self._tls.get(listener.name)
@@ -98,7 +99,7 @@ class ProxyNode(Node):
 
     def unreachable(self, reason: str) -> None:
         """A client's connection to the real broker failed; logged once until one succeeds."""
-        self.on_unreachable()
+        self.cluster.has_moved.set()  # its address may have changed
         if self.problem != reason:
             self.problem = reason
             log.warning("broker %d cannot be reached: %s", self.broker.id, reason)
@@ -133,9 +134,7 @@ class ProxiedClient(ClientProtocol):
 
     async def _dial(self) -> None:
         """Connect to the real broker at its current address."""
-        node = self.node
-        address = node.mirror.upstream[node.broker.id]
-        settings = node.upstream
+        node, address, settings = self.node, self.node.address, self.node.cluster.upstream
         try:
             opening = asyncio.get_running_loop().create_connection(
                 partial(UpstreamProtocol, self),

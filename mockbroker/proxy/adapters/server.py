@@ -121,7 +121,7 @@ class KafkaProxy(ServedCluster):
         self._link = UpstreamLink(upstream, self.mirror.upstream.values)
         self._looking: asyncio.Task[None] | None = None
         self._late: set[asyncio.Task[None]] = set()
-        self._has_moved = asyncio.Event()
+        self.has_moved = asyncio.Event()
         self.kept: str | None = None
 
     def __enter__(self) -> BlockingKafkaProxy:
@@ -227,8 +227,7 @@ class KafkaProxy(ServedCluster):
             racks = sorted({*self.state.liveness.racks(), *([broker.rack] if broker.rack else [])})
             broker.listeners.extend(self._listener(RACK_LISTENER + rack, rack) for rack in racks)
         tls = self._tls_listeners(broker)
-        node = self._nodes[broker.id] = ProxyNode(self, broker, self.upstream, self.mirror, tls)
-        node.on_unreachable = self._has_moved.set
+        node = self._nodes[broker.id] = ProxyNode(self, broker, tls)
         node.bind()
         return node
 
@@ -251,8 +250,8 @@ class KafkaProxy(ServedCluster):
             await asyncio.sleep(AGAIN_S)
             if problem is None:
                 with suppress(asyncio.TimeoutError):
-                    await asyncio.wait_for(self._has_moved.wait(), LOOK_S)
-            self._has_moved.clear()
+                    await asyncio.wait_for(self.has_moved.wait(), LOOK_S)
+            self.has_moved.clear()
             try:
                 await self.look()
             except (RealClusterError, OSError) as error:  # OSError: of a new broker's listener here

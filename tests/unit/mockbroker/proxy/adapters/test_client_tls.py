@@ -11,7 +11,6 @@ from kafka_rack.cli import main
 from mockbroker import MockCluster
 from mockbroker.adapters.client_properties.settings import client_settings_of
 from mockbroker.adapters.tls.certificates import CertificateAuthority
-from mockbroker.proxy.adapters.clients import ProxyNode
 from mockbroker.proxy.adapters.server import KafkaProxy
 from mockbroker.proxy.adapters.upstream import UpstreamSettings
 from protocol.apis.metadata import MetadataRequest
@@ -109,9 +108,7 @@ async def test_the_log_says_what_is_wrong_with_a_certificate_that_the_real_broke
         MockCluster(1, ("a",), settings=UPSTREAM) as real,
         proxy_before(real, properties_of("proxy")) as proxy,
     ):
-        node = proxy._nodes[0]
-        assert isinstance(node, ProxyNode)
-        node.upstream = UpstreamSettings(tls=stranger.tls)
+        proxy.upstream = UpstreamSettings(tls=stranger.tls)
         async with WireClient(first(proxy)) as client:
             assert await client.is_hung_up()
     assert "broker 0 cannot be reached" in caplog.text
