@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from mockbroker.adapters.options import ServedOptions
 from mockbroker.adapters.runtime import Runtime
-from mockbroker.adapters.sockets import Node
+from mockbroker.adapters.sockets import ClientProtocol, Node
 from mockbroker.core.commands import StateCommands
 from mockbroker.core.journal import Journal
 from mockbroker.core.own_thread import Run, directly
@@ -149,38 +149,31 @@ class ServedCluster(Runtime, StateCommands):
         answering = [client for node in listening for client in node.clients]
         for client in answering:
             client.take_no_more()
-        reading = []
-        while answering and loop.time() < ends_at:
+        reading: list[ClientProtocol] = []
+        while (answering or reading) and loop.time() < ends_at:
             self.settle()
-            answered = [client for client in answering if client.is_answered]
-            for client in answered:
+            for client in [one for one in answering if one.is_answered]:
                 client.stop()
                 if client.connection.now_ms >= just_now:
                     client.close(linger=True)
                     reading.append(client)
             answering = [one for one in answering if not one.is_answered and not one.transport.is_closing()]
-            if answering:
+            reading = [one for one in reading if not one.transport.is_closing()]
+            if answering or reading:
                 await asyncio.sleep(LOOK_S)
-        while reading and loop.time() < ends_at:
-            await asyncio.sleep(LOOK_S)
-            reading = [client for client in reading if not client.transport.is_closing()]
 
     # what a test asks
 
     @property
     def bootstrap_servers(self) -> str:
         """``host:port`` of every broker, with commas between. Raises RuntimeError: the cluster does not run."""
-        self._must_run()
-        return ",".join(f"{broker.host}:{broker.port}" for broker in self.state.brokers.values())
+        return self.bootstrap_servers_for("")  # no listener is for it
 
     def bootstrap_servers_for(self, rack: str) -> str:
         """The same for clients of one rack: its own listeners if each rack has a listener."""
         self._must_run()
-        addresses = []
-        for broker in self.state.brokers.values():
-            listener = broker.listener(RACK_LISTENER + rack)
-            addresses.append(f"{listener.host}:{listener.port}")
-        return ",".join(addresses)
+        listeners = [broker.listener(RACK_LISTENER + rack) for broker in self.state.brokers.values()]
+        return ",".join(f"{one.host}:{one.port}" for one in listeners)
 
     @property
     def faults(self) -> Faults:
