@@ -105,11 +105,11 @@ class ProxyPath(CallPath):
                 request, refusal = sending_of(call)
                 if refusal is not None:
                     if request is not None:
-                        link.forward(call, self.request_frame(call, request), is_answered=False)
+                        link.forward(call, self.upstream_frame(call, request), is_answered=False)
                     return refusal
                 if request is not call.request or call.injected.hides_part:
                     changed = request
-            frame = self.request_frame(call, changed)
+            frame = self.upstream_frame(call, changed)
             view_large_produce(call)
             is_answered = call.api_key != PRODUCE or call.request.acks != NO_ACKS
             if call.api_key == FETCH:
@@ -122,7 +122,7 @@ class ProxyPath(CallPath):
             link.login.handshake_sent(call.version)
         return link.forward(call, frame, is_answered=is_answered)
 
-    def request_frame(self, call: Call, changed: Any = None) -> Sequence[bytes]:
+    def upstream_frame(self, call: Call, changed: Any = None) -> Sequence[bytes]:
         """The frame for the real broker with its length. Raises ProtocolError.
 
         Args:
