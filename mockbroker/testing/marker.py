@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
+from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 from mockbroker.adapters.options import (
@@ -28,7 +29,7 @@ NOT_FOR_TESTS = frozenset(
     }
 )
 """Options of a cluster that each test gets a fork of: a fork has free ports, a journal and no files."""
-CLUSTER_ARGUMENTS = tuple(option.name for option in fields(ClusterOptions) if option.name not in NOT_FOR_TESTS)
+CLUSTER_ARGUMENTS = tuple(name for name in signature(ClusterOptions).parameters if name not in NOT_FOR_TESTS)
 MARKER_ARGUMENTS = (*CLUSTER_ARGUMENTS, "scope", "unfired_faults", "topic")
 PROXY_ARGUMENTS = ("bootstrap", "racks", "listener_per_rack")
 
