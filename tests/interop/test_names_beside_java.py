@@ -7,7 +7,7 @@ from random import Random
 
 from cryptography.x509 import Name, NameAttribute, ObjectIdentifier, RelativeDistinguishedName
 
-from mockbroker.state.security.principal_mapping import NoMatchingRuleError, name_of, parse_rules
+from mockbroker.state.security.principal_mapping import mapped_name, name_of, parse_rules
 from tests.interop.fetched import java_program, skipped_without_tools
 from tests.interop.java_brokers import LIGHT, broker_jars
 from tests.progress import run
@@ -53,8 +53,8 @@ def in_der(attribute: NameAttribute[str]) -> bytes:
 
 def mapped(rules: str, said: str) -> str | None:
     try:
-        return parse_rules(rules).name(said)
-    except (ValueError, NoMatchingRuleError):
+        return mapped_name(parse_rules(rules), said)
+    except ValueError:
         return None
 
 

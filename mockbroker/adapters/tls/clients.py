@@ -15,7 +15,7 @@ from contextlib import suppress
 from mockbroker.adapters.sockets import HANDSHAKE, LEAVING, QUEUED, ClientProtocol, Node
 from mockbroker.adapters.tls.contexts import TlsListener, reason_of
 from mockbroker.state.brokers.broker import Listener
-from mockbroker.state.security.principal_mapping import subject_of
+from mockbroker.state.security.principal_mapping import mapped_name, subject_of
 from mockbroker.state.security.protocols import SSL
 
 HANDSHAKE_S = 30.0
@@ -117,7 +117,7 @@ class TlsClientProtocol(ClientProtocol):
         certificate, principal = self._tls.getpeercert(binary_form=True), None
         if certificate is not None and self.listener.protocol == SSL:  # elsewhere a login names the principal
             try:
-                principal = "User:" + self._settings.mapping.name(subject_of(certificate))
+                principal = "User:" + mapped_name(self._settings.rules, subject_of(certificate))
             except ValueError as error:  # no rule applies to the name, or it cannot be read
                 self._failed(str(error))
                 return False

@@ -8,8 +8,9 @@ Source: KIP-371; SslPrincipalMapper, Apache Kafka 4.4.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mockbroker.state.patterns import PatternError, compiled
 
@@ -22,47 +23,34 @@ RULE_PARSER = re.compile(RULE)
 BLANKS = "".join(map(chr, range(33)))  # removed by Java's trim
 
 
-class NoMatchingRuleError(ValueError):
-    """A name that no rule matches."""
-
-
-@dataclass(slots=True, frozen=True)
-class Rule:
+class Rule(NamedTuple):
     """A rule; without a pattern the name is unchanged. ``letters`` is "L", "U" or ""."""
 
     pattern: Any = None
     replacement: str = ""
     letters: str = ""
 
-    def apply(self, name: str) -> str | None:
-        """The mapped name, with each match replaced as by Java's replaceAll; None if the rule does not match."""
-        if self.pattern is None:
+
+def mapped_name(rules: Iterable[Rule], name: str) -> str:
+    """The principal's name of a subject, by the first rule that matches.
+
+    Each match is replaced as by Java's replaceAll.
+
+    Raises ValueError: no rule matches.
+    """
+    for pattern, replacement, letters in rules:
+        if pattern is None:
             return name
-        if self.pattern.fullmatch(name) is None:
-            return None
-        result: str = self.pattern.sub(lambda match: filled_in(self.replacement, match), name)
-        return {"L": result.lower, "U": result.upper}.get(self.letters, lambda: result)()
+        if pattern.fullmatch(name) is not None:
+            result: str = pattern.sub(partial(filled_in, replacement), name)
+            return {"L": result.lower(), "U": result.upper()}.get(letters, result)
+    raise ValueError(f"ssl.principal.mapping.rules: none applies to {name}")
 
 
-@dataclass(slots=True, frozen=True)
-class PrincipalMapping:
-    """Rules; the first that matches applies."""
-
-    rules: tuple[Rule, ...]
-
-    def name(self, distinguished_name: str) -> str:
-        """The principal's name of a subject. Raises NoMatchingRuleError."""
-        for rule in self.rules:
-            found = rule.apply(distinguished_name)
-            if found is not None:
-                return found
-        raise NoMatchingRuleError(f"ssl.principal.mapping.rules: none applies to {distinguished_name}")
-
-
-def parse_rules(text: str) -> PrincipalMapping:
+def parse_rules(text: str) -> tuple[Rule, ...]:
     """The rules in a setting. Raises ValueError.
 
-    >>> parse_rules("RULE:^CN=([^,]*),.*$/$1/L, DEFAULT").name("CN=Alice,O=Orders")
+    >>> mapped_name(parse_rules("RULE:^CN=([^,]*),.*$/$1/L, DEFAULT"), "CN=Alice,O=Orders")
     'alice'
     """
     rules = []
@@ -78,7 +66,7 @@ def parse_rules(text: str) -> PrincipalMapping:
             rules.append(Rule())
         elif match[2] is not None:
             rules.append(Rule(pattern_of(match[2]), match[3], match[4] or ""))
-    return PrincipalMapping(tuple(rules))
+    return tuple(rules)
 
 
 def pattern_of(text: str) -> Any:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mockbroker.state.security.listeners import ListenerSettings
-from mockbroker.state.security.principal_mapping import PrincipalMapping, parse_rules
+from mockbroker.state.security.principal_mapping import Rule, parse_rules
 from mockbroker.state.security.protocols import SASL_SSL
 
 PEM = "PEM"
@@ -52,7 +52,7 @@ class ListenerTls:
     trust_store: Store | None
     versions: tuple[str, ...]
     client_auth: str
-    mapping: PrincipalMapping
+    rules: tuple[Rule, ...]
 
 
 def tls_of(settings: Mapping[str, Any], listener: str, protocol: str) -> ListenerTls:

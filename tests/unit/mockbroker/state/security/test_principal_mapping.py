@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mockbroker.state.security.principal_mapping import NoMatchingRuleError, parse_rules
+from mockbroker.state.security.principal_mapping import mapped_name, parse_rules
 
 NAME = "CN=Duke,OU=JavaSoft,O=Sun Microsystems,C=US"
 
@@ -25,12 +25,12 @@ NAME = "CN=Duke,OU=JavaSoft,O=Sun Microsystems,C=US"
     ],
 )
 def test_the_first_rule_that_applies_makes_the_name(rules, said):
-    assert parse_rules(rules).name(NAME) == said
+    assert mapped_name(parse_rules(rules), NAME) == said
 
 
 def test_without_a_rule_that_applies_there_is_no_name():
-    with pytest.raises(NoMatchingRuleError, match="none applies to CN=Duke"):
-        parse_rules("RULE:^CN=nobody$/x/").name(NAME)
+    with pytest.raises(ValueError, match="none applies to CN=Duke"):
+        mapped_name(parse_rules("RULE:^CN=nobody$/x/"), NAME)
 
 
 @pytest.mark.parametrize("rules", ["RULE:^CN=/", "default", "RULE:a/b/X", "RULE:a/b", "RULE:(a/b/"])
