@@ -8,11 +8,12 @@ from typing import Any
 
 from mockbroker.groups.classic.group import ClassicGroup
 from mockbroker.groups.classic.members import PendingAnswer
-from mockbroker.groups.coordinator import EXPIRY
+from mockbroker.groups.coordinator import Groups
 from mockbroker.groups.kind import Sender
 from mockbroker.state.brokers.broker import Broker
 from mockbroker.state.cluster import Cluster
 from mockbroker.state.errors import ApiError
+from mockbroker.state.image import TopicPartition
 from protocol.apis.classic_group import (
     HeartbeatRequest,
     JoinGroupRequest,
@@ -20,6 +21,8 @@ from protocol.apis.classic_group import (
     SyncGroupRequest,
     SyncGroupResponse,
 )
+from protocol.apis.group_offsets import OffsetCommitRequest
+from protocol.embedded.group_log import OffsetCommitValue
 from protocol.error_codes import ErrorCode
 
 GROUP = "readers"
@@ -47,8 +50,7 @@ class GroupDriver:
 
     def next_ms(self) -> int | None:
         """The earliest deadline of a group, None if no group has one."""
-        timers = self.groups.timers
-        return min((ms for key, ms in timers.deadlines.items() if key[1] is not EXPIRY), default=None)
+        return self.groups.timers.next_ms()
 
     def advance(self, ms: int) -> None:
         """Let time pass, carrying out what falls due at its own time."""
@@ -183,3 +185,28 @@ def heartbeat_request(
     return HeartbeatRequest(
         group_id=group_id, generation_id=generation, member_id=member_id, group_instance_id=instance_id
     )
+
+
+def commit_offsets(
+    groups: Groups,
+    group_id: str,
+    offsets: Mapping[TopicPartition, OffsetCommitValue],
+    now_ms: int,
+    *,
+    generation: int = -1,
+    member_id: str = "",
+    instance_id: str | None = None,
+    producer: tuple[int, int] | None = None,
+) -> None:
+    """Commit offsets at this time; without a generation, of no member."""
+    request = OffsetCommitRequest(
+        group_id=group_id,
+        generation_id_or_member_epoch=generation,
+        member_id=member_id,
+        group_instance_id=instance_id,
+    )
+    wall_ms = groups.clock.at(now_ms)
+    stamped = {
+        at: OffsetCommitValue(one.offset, one.leader_epoch, one.metadata, wall_ms) for at, one in offsets.items()
+    }
+    groups.commit(request, stamped, now_ms, OffsetCommitRequest.valid_versions.highest, producer)

@@ -17,25 +17,18 @@ from random import Random
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from mockbroker.groups.classic.group import ClassicGroup
-from mockbroker.groups.classic.members import PendingJoin, PendingSync, refused_join
-from mockbroker.groups.classic.states import ClassicGroupState
+from mockbroker.groups.classic.members import ClassicGroupState, PendingJoin, PendingSync, refused_join
 from mockbroker.groups.consumer.classic_members import ClassicMembers
 from mockbroker.groups.consumer.group import ConsumerGroup
 from mockbroker.groups.kind import GROUP_CLASSES, Sender, check_group_id
 from mockbroker.groups.modern.group import ModernGroup
 from mockbroker.groups.modern.topics import GroupTopics
-from mockbroker.groups.offsets import (
-    Committed,
-    GroupOffsets,
-    commits,
-    deletions,
-)
+from mockbroker.groups.offsets import GroupOffsets, offset_records
 from mockbroker.parts import load
 from mockbroker.state.coordinator_shard import NEVER, CoordinatorRecord, CoordinatorShard
 from mockbroker.state.errors import ApiError
 from mockbroker.state.image import TopicPartition
 from mockbroker.state.releases import is_since
-from mockbroker.state.timers import WallClock
 from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC
 from protocol.apis.classic_group import (
     HeartbeatRequest,
@@ -52,9 +45,7 @@ SomeGroup = TypeVar("SomeGroup", bound=ModernGroup[Any])
 AnyGroup = ClassicGroup | ModernGroup[Any]
 
 COORDINATOR_RETRY_MS = 1000  # the delay of a deadline while there is no coordinator
-EXPIRY = "expiry"  # the timer that belongs to no group
 MINUTE_MS = 60_000
-LATEST_COMMIT = 10  # version of OffsetCommit
 STATES_ASKED_FOR = {"NotReady": "not_ready"}
 """States that a ListGroups filter names differently than the answer."""
 
@@ -70,10 +61,11 @@ class Groups:
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
-        self.notify = cluster.notify
+        self.notify, self.clock = cluster.notify, cluster.clock
         # by group id, kind, and member id or empty
-        self.timers = cluster.timers.subsystem(
-            "groups", self._on_timer, runs=lambda: bool(cluster.liveness.online_brokers)
+        self.timers, self._expiry = (
+            cluster.timers.subsystem(name, on_timer, runs=lambda: bool(cluster.liveness.online_brokers))
+            for name, on_timer in (("groups", self._on_timer), ("offset expiry", self._on_expiry))
         )
         self._groups: dict[str, AnyGroup] = {}
         self.topics = GroupTopics(cluster)
@@ -85,11 +77,6 @@ class Groups:
     def is_since(self, release: str) -> bool:
         """True if brokers are of this release or a later one."""
         return is_since(self.cluster.release, release)
-
-    @property
-    def clock(self) -> WallClock:
-        """The brokers' wall clock."""
-        return self.cluster.clock
 
     def restore(self, now_ms: int) -> None:
         """Load the groups in the shards."""
@@ -211,40 +198,29 @@ class Groups:
 
     def commit(
         self,
-        group_id: str,
-        generation: int,
-        member_id: str,
-        instance_id: str | None,
-        offsets: Mapping[TopicPartition, Committed],
+        request: Any,
+        offsets: Mapping[TopicPartition, OffsetCommitValue],
         now_ms: int,
-        *,
-        version: int = LATEST_COMMIT,
+        version: int,
         producer: tuple[int, int] | None = None,
     ) -> None:
         """Commit a member's offsets, or any client's while the group is empty (generation -1), which creates the group.
 
         Args:
-            generation: of the member; for members of the consumer protocol its epoch.
-            version: of the request; the consumer protocol requires 9 or later.
+            request: an OffsetCommit or TxnOffsetCommit, of which the group and the member are read.
+            version: of the request; the consumer protocol requires 9 or later of OffsetCommit.
             producer: the id and epoch of a producer whose transaction will commit the offsets.
 
         Raises ApiError: GROUP_ID_NOT_FOUND for a generation of a group that does not exist, and those of
             ``accept_commit`` of the group.
         """
-        group = self.get(group_id) if generation >= 0 else self._groups.get(group_id)
+        group_id = request.group_id
+        group = self.get(group_id) if request.generation_id_or_member_epoch >= 0 else self._groups.get(group_id)
         if group is None:
-            group = self._get_or_create(group_id, now_ms)
-        of_request = None if producer is not None else version
-        check = group.accept_commit(member_id, instance_id, generation, now_ms, version=of_request)
-        if check is not None:
-            for partition in offsets:
-                check(partition)
-        self.write(group_id, commits(group_id, offsets, self.clock.at(now_ms), *(producer or ())))
-
-    def fits(self, offset: Committed) -> bool:
-        """True if an offset's metadata is not too long to store."""
-        longest: int = self.cluster.settings["offset.metadata.max.bytes"]
-        return offset.metadata_length <= longest
+            group = ClassicGroup(group_id, self, state_since_ms=self.clock.at(now_ms))
+            self.register(group)
+        group.accept_commit(request, offsets, now_ms, version if producer is None else None)
+        self.write(group_id, offset_records(group_id, offsets, *(producer or ())))
 
     def check_fetch(self, group_id: str, member_id: str | None, epoch: int) -> None:
         """Let a member read offsets; a group that does not exist lets any client.
@@ -275,14 +251,14 @@ class Groups:
         }
         known = self.offsets(group_id).all_partitions()
         gone = [partition for partition, error in errors.items() if error is ErrorCode.NONE and partition in known]
-        self.write(group_id, deletions(group_id, gone))
+        self.write(group_id, offset_records(group_id, dict.fromkeys(gone)))
         return errors
 
     def forget_topic(self, topic: str) -> None:
         """Delete every group's offsets of a deleted topic."""
         for group_id in self._groups:
-            known = self.offsets(group_id).all_partitions()
-            self.write(group_id, deletions(group_id, [partition for partition in known if partition[0] == topic]))
+            gone = [partition for partition in self.offsets(group_id).all_partitions() if partition[0] == topic]
+            self.write(group_id, offset_records(group_id, dict.fromkeys(gone)))
 
     # admins
 
@@ -333,7 +309,7 @@ class Groups:
                 and is_over(group, value, wall_ms, retention_ms)
                 and not offsets.is_unstable(at)
             ]
-            self.write(group.id, deletions(group.id, old))
+            self.write(group.id, offset_records(group.id, dict.fromkeys(old)))
             if len(old) == len(known) and group.expires_without_offsets and not group.members:
                 self.remove(group)
 
@@ -342,7 +318,7 @@ class Groups:
         group.cancel_timers()
         del self._groups[group.id]
         known = self.offsets(group.id).all_partitions()
-        self.write(group.id, [*deletions(group.id, known), *group.tombstones()])
+        self.write(group.id, [*offset_records(group.id, dict.fromkeys(known)), *group.tombstones()])
 
     def forget_all(self) -> None:
         """Remove all groups after their topic was deleted: members that wait get NOT_COORDINATOR."""
@@ -364,30 +340,21 @@ class Groups:
 
     def _on_timer(self, key: tuple[str, Any, str], now_ms: int) -> None:
         group_id, timer, member_id = key
-        if timer is not EXPIRY and not self.cluster.internal_topics.has_coordinator(OFFSETS_TOPIC, group_id):
-            self.timers.set(key, now_ms + COORDINATOR_RETRY_MS)
-        elif timer is EXPIRY:
-            self.expire(now_ms)
-            if self._groups:
-                self._look_later(now_ms)
-        else:
+        if self.cluster.internal_topics.has_coordinator(OFFSETS_TOPIC, group_id):
             self._groups[group_id].on_timer(timer, member_id, now_ms)
+        else:
+            self.timers.set(key, now_ms + COORDINATOR_RETRY_MS)
+
+    def _on_expiry(self, _key: None, now_ms: int) -> None:
+        self.expire(now_ms)
+        if self._groups:
+            self._look_later(now_ms)
 
     def _look_later(self, now_ms: int | None = None) -> None:
         """Schedule the next check for expired offsets after the interval, unless it is already scheduled."""
-        key = ("", EXPIRY, "")
-        if key not in self.timers:
+        if None not in self._expiry:
             interval_ms: int = self.config("offsets.retention.check.interval.ms")
-            self.timers.set(key, (self.cluster.now_ms if now_ms is None else now_ms) + interval_ms)
-
-    def _get_or_create(self, group_id: str, now_ms: int) -> ClassicGroup:
-        group = self._groups.get(group_id)
-        if group is None:
-            group = ClassicGroup(group_id, self, state_since_ms=self.clock.at(now_ms))
-            self.register(group)
-        if not isinstance(group, ClassicGroup):
-            raise ApiError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, f"Group {group_id} is no classic group.")
-        return group
+            self._expiry.set(None, (self.cluster.now_ms if now_ms is None else now_ms) + interval_ms)
 
 
 def unknown_member(group_id: str) -> ApiError:

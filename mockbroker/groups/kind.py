@@ -27,14 +27,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Self, Type
 
 from mockbroker.parts import merged
 from mockbroker.state.errors import ApiError
-from mockbroker.state.image import TopicPartition
 from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
     from mockbroker.groups.coordinator import Groups
-
-CommitCheck = Callable[[TopicPartition], None]
-"""Accepts the commit of one partition, or raises ApiError, which ends the whole commit."""
 
 GROUP_CLASSES: dict[str, str] = {
     "group_log": "mockbroker.groups.classic.group:ClassicGroup",
@@ -191,4 +187,4 @@ class CoordinatedGroup(Generic[Member]):
 def check_group_id(group_id: str) -> None:
     """Reject the empty group id, which only commits and fetches may use. Raises ApiError: INVALID_GROUP_ID."""
     if not group_id:
-        raise ApiError(ErrorCode.INVALID_GROUP_ID, "the group id is empty")
+        raise ApiError(ErrorCode.INVALID_GROUP_ID)

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from mockbroker.api import Errors, Needs, handles
 from mockbroker.call import Call
-from mockbroker.groups.consumer.group import ConsumerGroup
+from mockbroker.groups.consumer.group import ConsumerGroup, ConsumerMember
 from mockbroker.groups.consumer.heartbeat import check_heartbeat, take_heartbeat
-from mockbroker.groups.consumer.members import ConsumerMember
-from mockbroker.handlers.find_coordinator import sender_of
+from mockbroker.handlers.error_responses import reported
+from mockbroker.handlers.find_coordinator import check_coordinator, sender_of
 from mockbroker.handlers.modern_groups import (
     OF_DESCRIBE,
-    answered_heartbeat,
+    check_may_see,
     check_protocol,
     described_groups,
     described_partitions,
@@ -42,26 +42,20 @@ DescribedMember = DescribedGroup.Member
 )
 def consumer_group_heartbeat(call: Call, request: ConsumerGroupHeartbeatRequest) -> ConsumerGroupHeartbeatResponse:
     """Join, stay or leave; the answer has the member's epoch, and its assignment if that changed."""
-    check_enabled(call)
-    groups = call.cluster.groups
-    return answered_heartbeat(
-        call,
-        request,
-        ConsumerGroupHeartbeatResponse,
-        lambda: check_heartbeat(groups, request, call.version),
-        lambda: take_heartbeat(groups, request, sender_of(call), call.now_ms, call.rng),
-    )
-
-
-def check_enabled(call: Call) -> None:
-    """Raises ApiError: UNSUPPORTED_VERSION, if the cluster does not support the consumer protocol."""
     check_protocol(call, "group.version", "consumer")
+    response = ConsumerGroupHeartbeatResponse()
+    with reported(response):
+        check_may_see(call, request.subscribed_topic_names)
+        check_heartbeat(call.cluster.groups, request, call.version)
+        check_coordinator(call, request.group_id)
+        response = take_heartbeat(call.cluster.groups, request, sender_of(call), call.now_ms, call.rng)
+    return response  # noqa: RET504 - or the one with an error
 
 
 @handles(ConsumerGroupDescribeRequest, access=OF_DESCRIBE, errors=Errors(injected="request", words="nothing"))
 def consumer_group_describe(call: Call, request: ConsumerGroupDescribeRequest) -> ConsumerGroupDescribeResponse:
     """Each group with its members, their current and their target assignments."""
-    check_enabled(call)
+    check_protocol(call, "group.version", "consumer")
     return ConsumerGroupDescribeResponse(
         groups=described_groups(call, request, ConsumerGroup, DescribedGroup, described_member)
     )

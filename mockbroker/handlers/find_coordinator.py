@@ -104,16 +104,19 @@ def coordinates(call: Call, key: str, topic: str = OFFSETS_TOPIC) -> bool:
         return False
 
 
-def check_coordinator(call: Call, key: str, topic: str = OFFSETS_TOPIC) -> None:
-    """Raises ApiError: NOT_COORDINATOR, unless the broker coordinates a group, or the key of another topic."""
+def check_coordinator(call: Call, key: str, topic: str = OFFSETS_TOPIC, *, in_words: bool = False) -> None:
+    """Raises ApiError: NOT_COORDINATOR, unless the broker coordinates a group, or the key of another topic.
+
+    With ``in_words`` the error has a message, as in APIs of share groups.
+    """
     if not coordinates(call, key, topic):
-        raise ApiError(ErrorCode.NOT_COORDINATOR, f"broker {call.broker.id} does not coordinate {key}")
+        raise ApiError(ErrorCode.NOT_COORDINATOR, ErrorCode.NOT_COORDINATOR.meaning if in_words else None)
 
 
-def check_group(call: Call, group_id: str) -> None:
+def check_group(call: Call, group_id: str, *, in_words: bool = False) -> None:
     """Raises ApiError: INVALID_GROUP_ID for the empty id; NOT_COORDINATOR, unless the broker coordinates the group."""
     check_group_id(group_id)
-    check_coordinator(call, group_id)
+    check_coordinator(call, group_id, in_words=in_words)
 
 
 def sender_of(call: Call) -> Sender:

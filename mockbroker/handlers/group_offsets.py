@@ -16,9 +16,10 @@ from functools import partial
 from itertools import groupby
 from typing import Any, TypeVar, cast
 
+from kafka_rack.java import utf16_key
 from mockbroker.api import Errors, Needs, handles, served_api
 from mockbroker.call import Call
-from mockbroker.groups.offsets import NOTHING_COMMITTED, Committed, GroupOffsets
+from mockbroker.groups.offsets import NOTHING_COMMITTED, GroupOffsets
 from mockbroker.handlers.error_responses import answer_parts, each_topic_once
 from mockbroker.handlers.find_coordinator import check_coordinator, check_group
 from mockbroker.handlers.leadership import find_partition, is_known
@@ -35,14 +36,17 @@ from protocol.apis.group_offsets import (
     OffsetFetchRequest,
     OffsetFetchResponse,
 )
+from protocol.embedded.group_log import OffsetCommitValue
 from protocol.error_codes import ErrorCode
 
 CommitResponse = TypeVar("CommitResponse")
-Offsets = dict[TopicPartition, Committed]
+Offsets = dict[TopicPartition, OffsetCommitValue]
 
 TOPIC_ID_VERSION = 10
 GROUP_NOT_FOUND_VERSION = 9  # of OffsetCommit
 FETCH_BATCH_VERSION = 8
+UTF16_BYTES = 2
+"""Of a unit in which Java measures text."""
 
 
 @handles(OffsetCommitRequest, access=Needs(group="Read", topic="Read"), errors=Errors(injected="request"))
@@ -50,7 +54,7 @@ def offset_commit(call: Call, request: OffsetCommitRequest) -> OffsetCommitRespo
     """Commit the offsets of all valid partitions; every partition has its own error."""
     expires_ms = NEVER
     if request.retention_time_ms != NEVER:
-        expires_ms = call.cluster.groups.clock.at(call.now_ms) + request.retention_time_ms
+        expires_ms = call.cluster.clock.at(call.now_ms) + request.retention_time_ms
 
     def store(offsets: Offsets) -> None:
         check_coordinator(call, request.group_id)
@@ -128,7 +132,7 @@ def topics_of_fetch(call: Call, group: Any) -> Sequence[Any]:
 
 def read(
     call: Call, offsets: GroupOffsets, topic: str | None, index: int, require_stable: bool
-) -> tuple[Committed, ErrorCode]:
+) -> tuple[OffsetCommitValue, ErrorCode]:
     """The committed offset of a partition, and its error; ``topic`` is None for an unknown id."""
     if topic is None:
         return NOTHING_COMMITTED, ErrorCode.UNKNOWN_TOPIC_ID
@@ -196,23 +200,30 @@ def store_offsets(
     """
     offsets: Offsets = {}
     results: list[Any] = []
-    groups, (by_topic, _) = call.cluster.groups, served_api(call.api_key).parts(call.version)
+    cluster, (by_topic, _) = call.cluster, served_api(call.api_key).parts(call.version)
+    wall_ms, max_metadata_units = cluster.clock.at(call.now_ms), cluster.settings["offset.metadata.max.bytes"]
 
     def take(_call: Call, entry: Any, topic: Any, wanted: Any) -> None:
         partition = find_partition(call, by_topic.key_of(topic)[0], wanted.partition_index)
         results.append(entry)
-        offset, epoch, metadata = wanted.committed_offset, wanted.committed_leader_epoch, wanted.committed_metadata
-        committed = Committed(offset, epoch, metadata or "", expires_ms, partition.topic.id)
-        if not groups.fits(committed):
+        metadata = wanted.committed_metadata or ""
+        if len(utf16_key(metadata)) > UTF16_BYTES * max_metadata_units:
             raise ApiError(ErrorCode.OFFSET_METADATA_TOO_LARGE)
-        offsets[partition.topic.name, partition.index] = committed
+        offsets[partition.topic.name, partition.index] = OffsetCommitValue(
+            offset=wanted.committed_offset,
+            leader_epoch=wanted.committed_leader_epoch,
+            metadata=metadata,
+            commit_timestamp=wall_ms,
+            expire_timestamp=expires_ms,
+            topic_id=partition.topic.id,
+        )
 
     answer: Any = answer_parts(call, request, response, take)
     try:
         if results:
             store(offsets)
     except ApiError as error:
-        is_absent = error.code == ErrorCode.GROUP_ID_NOT_FOUND and groups.find(request.group_id) is None
+        is_absent = error.code == ErrorCode.GROUP_ID_NOT_FOUND and cluster.groups.find(request.group_id) is None
         is_new = call.version < new_codes_since and (is_absent or error.code == ErrorCode.STALE_MEMBER_EPOCH)
         for entry in results:
             entry.error_code = ErrorCode.ILLEGAL_GENERATION if is_new else error.code
@@ -232,13 +243,4 @@ def store_offsets(
 def commit(call: Call, request: Any, offsets: Offsets, producer: tuple[int, int] | None = None) -> None:
     """Commit offsets, or write those of a producer's transaction. Raises ApiError."""
     call.cluster.internal_topics.check_takes_writes(OFFSETS_TOPIC, request.group_id)
-    call.cluster.groups.commit(
-        request.group_id,
-        request.generation_id_or_member_epoch,
-        request.member_id,
-        request.group_instance_id,
-        offsets,
-        call.now_ms,
-        version=call.version,
-        producer=producer,
-    )
+    call.cluster.groups.commit(request, offsets, call.now_ms, call.version, producer)

@@ -8,16 +8,15 @@ Source: KIP-848, KIP-932, KIP-1071; KafkaApis and GroupCoordinatorService, Apach
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 from mockbroker.api import Needs
 from mockbroker.call import Call
 from mockbroker.groups.modern.group import ModernGroup
-from mockbroker.groups.modern.members import grouped
-from mockbroker.handlers.error_responses import request_error
-from mockbroker.handlers.find_coordinator import check_coordinator, check_group
+from mockbroker.handlers.error_responses import reported
+from mockbroker.handlers.find_coordinator import check_group
 from mockbroker.state.errors import ApiError
 from mockbroker.state.features import feature_level
 from mockbroker.state.security.operations import Operation, ResourceType
@@ -27,7 +26,6 @@ OF_DESCRIBE = Needs(
     group="Describe", topic="Describe", note="without Describe on a topic of the group: TOPIC_AUTHORIZATION_FAILED"
 )
 HIDDEN_TOPICS = "The group has described topic(s) that the client is not authorized to describe."
-Response = TypeVar("Response")
 SomeGroup = TypeVar("SomeGroup", bound=ModernGroup[Any])
 
 
@@ -45,21 +43,6 @@ def check_may_see(call: Call, names: Iterable[str] | None) -> None:
         raise ApiError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
 
 
-def answered_heartbeat(
-    call: Call, request: Any, response: type[Response], check: Callable[[], None], take: Callable[[], Response]
-) -> Response:
-    """The response that ``take`` makes of a heartbeat that ``check`` accepts, or an error with its message."""
-    make: Any = response
-    try:
-        check_may_see(call, getattr(request, "subscribed_topic_names", None))
-        check()
-        check_coordinator(call, request.group_id)
-        return take()
-    except ApiError as error:
-        message = None if error.code == ErrorCode.NOT_COORDINATOR else request_error(error).message
-        return cast("Response", make(error_code=error.code, error_message=message))
-
-
 def described_groups(
     call: Call,
     request: Any,
@@ -67,37 +50,35 @@ def described_groups(
     entry_class: type[Any],
     described_member: Callable[[SomeGroup, Any], Any],
     *,
-    complete: Callable[[SomeGroup, Any], None] | None = None,
-    errors_with_message: Collection[int] = (ErrorCode.GROUP_ID_NOT_FOUND,),
+    complete: Callable[[SomeGroup, Any], None] = lambda _group, _entry: None,
+    in_words: bool = False,
 ) -> list[Any]:
-    """One entry per group with its members by id, in the request's order; ``complete`` sets what only one kind has.
+    """One entry per group with its members by id, in the request's order. The client must see all of a group's topics.
 
-    The client must see all of a group's topics.
+    Args:
+        complete: sets what only one kind has.
+        in_words: NOT_COORDINATOR has a message.
     """
     entries, may_see = [], partial(call.access.may_topic, Operation.DESCRIBE)
     for group_id in request.group_ids:
-        try:
-            check_group(call, group_id)
+        entry = entry_class(group_id=group_id)
+        with reported(entry):
+            check_group(call, group_id, in_words=in_words)
             group = call.cluster.groups.get_as(kind, group_id)
-        except ApiError as error:
-            message = error.message if error.code in errors_with_message else None
-            entries.append(entry_class(group_id=group_id, error_code=error.code, error_message=message))
-            continue
-        entry = entry_class(
-            group_id=group_id,
-            group_state=group.state_name,
-            group_epoch=group.epoch,
-            assignment_epoch=group.assignment_epoch,
-            assignor_name=group.assignor_name,
-            members=[described_member(group, member) for _, member in sorted(group.members.items())],
-        )
-        if request.include_authorized_operations:
-            entry.authorized_operations = call.access.permitted(ResourceType.GROUP, group_id)
-        if complete is not None:
-            complete(group, entry)
-        if not all(map(may_see, topics_of(entry))):
-            code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
-            entry = entry_class(group_id=group_id, error_code=code, error_message=HIDDEN_TOPICS)
+            found = entry_class(
+                group_id=group_id,
+                group_state=group.state_name,
+                group_epoch=group.epoch,
+                assignment_epoch=group.assignment_epoch,
+                assignor_name=group.assignor_name,
+                members=[described_member(group, member) for _, member in sorted(group.members.items())],
+            )
+            if request.include_authorized_operations:
+                found.authorized_operations = call.access.permitted(ResourceType.GROUP, group_id)
+            complete(group, found)
+            if not all(map(may_see, topics_of(found))):
+                raise ApiError(ErrorCode.TOPIC_AUTHORIZATION_FAILED, HIDDEN_TOPICS)
+            entry = found
         entries.append(entry)
     return entries
 
@@ -116,14 +97,10 @@ def topics_of(group: Any) -> Iterator[str]:
 
 def described_partitions(group: ModernGroup[Any], partitions: Iterable[tuple[bytes, int]], kind: type[Any]) -> Any:
     """The partitions of existing topics, by topic name, as an assignment of this class."""
-    named = sorted(
-        (name, topic_id, sorted(numbers))
-        for topic_id, numbers in grouped(partitions).items()
-        if (name := group.groups.topics.name_of(topic_id)) is not None
-    )
-    entry = kind.TopicPartitions
+    topics, entry = group.groups.topics, kind.TopicPartitions
     return kind(
         topic_partitions=[
-            entry(topic_id=topic_id, topic_name=name, partitions=numbers) for name, topic_id, numbers in named
+            entry(topic_id=topics.by_name[name].id, topic_name=name, partitions=numbers)
+            for name, numbers in topics.numbers_by_name(partitions).items()
         ]
     )

@@ -10,10 +10,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from mockbroker.state.configs.resource_rules import invalid
-from mockbroker.streams_groups.group import NO_TASKS, StreamsGroup
-from mockbroker.streams_groups.members import StreamsMember
+from mockbroker.streams_groups.group import NO_TASKS, StreamsGroup, StreamsMember, TaskSet
 from mockbroker.streams_groups.sticky_assignor import assign_tasks
-from mockbroker.streams_groups.tasks import TaskSet
 from mockbroker.streams_groups.topology import ConfiguredTopology
 
 if TYPE_CHECKING:

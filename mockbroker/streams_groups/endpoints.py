@@ -10,9 +10,7 @@ from collections.abc import Iterable
 from kafka_rack.java import hash_order, string_hash
 from mockbroker.groups.modern.members import grouped
 from mockbroker.state.errors import ApiError
-from mockbroker.streams_groups.group import StreamsGroup
-from mockbroker.streams_groups.members import StreamsMember
-from mockbroker.streams_groups.tasks import Task
+from mockbroker.streams_groups.group import StreamsGroup, StreamsMember, Task
 from mockbroker.streams_groups.topology import ConfiguredTopology
 from protocol.apis.streams_group import StreamsGroupHeartbeatResponse
 from protocol.error_codes import ErrorCode

@@ -1,29 +1,123 @@
-"""A Streams group at its coordinator: its topology, its members, and the processes that hold each task.
+"""A Streams group at its coordinator: its topology, and its members with their tasks.
 
-Source: StreamsGroup, StreamsCoordinatorRecordHelpers, Apache Kafka 4.4.
+Source: StreamsGroup, StreamsGroupMember, TasksTuple, TasksTupleWithEpochs, StreamsCoordinatorRecordHelpers, Apache
+Kafka 4.4.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Any, ClassVar, NamedTuple, Self
 
 from msgspec import structs
 
 from mockbroker.groups.kind import GroupTimer
-from mockbroker.groups.modern.group import ModernGroup, RecordTypes, stale
-from mockbroker.groups.modern.members import MemberState, parts_of
+from mockbroker.groups.modern.group import ModernGroup, RecordTypes
+from mockbroker.groups.modern.members import (
+    STATIC_LEAVE_EPOCH,
+    MemberState,
+    ModernMember,
+    messages_of,
+    parts_of,
+    with_epochs,
+)
 from mockbroker.state.coordinator_shard import CoordinatorRecord
-from mockbroker.streams_groups.members import StreamsMember
-from mockbroker.streams_groups.tasks import ROLES, Task, TaskSet, tasks_as
 from mockbroker.streams_groups.topology import ConfiguredTopology, Topology, readers_of_topics
 from protocol.embedded import streams_group_log
 from protocol.embedded.streams_group_log import StreamsGroupMetadataValue as Metadata
 
-NO_TASKS = TaskSet()
 UNKNOWN_EPOCH = -1
+Task = tuple[str, int]
+"""A subtopology's id with the number of a partition."""
 TaskOffsets = Mapping[Task, int]
+Endpoint = tuple[str, int]
+"""Host and port of a member for interactive queries."""
+Tasks = frozenset[Task]
+ActiveTasks = Mapping[Task, int]
+"""Tasks with the epoch in which each was assigned."""
+
+
+class TaskSet(NamedTuple):
+    """The target tasks of a member, by role."""
+
+    active: Tasks = frozenset()
+    standby: Tasks = frozenset()
+    warmup: Tasks = frozenset()
+
+
+class HeldTasks(NamedTuple):
+    """The current tasks of a member, by role."""
+
+    active: ActiveTasks = MappingProxyType({})
+    standby: Tasks = frozenset()
+    warmup: Tasks = frozenset()
+
+    @property
+    def without_epochs(self) -> TaskSet:
+        return TaskSet(frozenset(self.active), self.standby, self.warmup)
+
+
+NO_TASKS, HOLDS_NOTHING = TaskSet(), HeldTasks()
+ROLES = ("active_tasks", "standby_tasks", "warmup_tasks")
+"""The names of fields in messages."""
+
+
+def tasks_as(kind: type[Any], tasks: TaskSet | HeldTasks, **others: Any) -> dict[str, list[Any]]:
+    """The fields of a message with tasks of each role, as messages of this class."""
+    return {role: messages_of(kind, of_role, **others) for role, of_role in zip(ROLES, tasks, strict=True)}
+
+
+@dataclass(slots=True, frozen=True, kw_only=True)
+class StreamsMember(ModernMember):
+    """``assigned`` are the tasks of the member, ``pending_revocation`` those that it must revoke first.
+
+    Members with one ``process_id`` are threads of one process; a task and its standby go to different processes.
+    """
+
+    previous_epoch: int = 0
+    topology_epoch: int = -1
+    process_id: str = ""
+    endpoint: Endpoint | None = None
+    client_tags: Mapping[str, str] = field(default_factory=dict)
+    assigned: HeldTasks = HOLDS_NOTHING
+    pending_revocation: HeldTasks = HOLDS_NOTHING
+
+    def endpoint_as(self, kind: type[Any]) -> Any | None:
+        """The endpoint as a message of this class."""
+        return None if self.endpoint is None else kind(host=self.endpoint[0], port=self.endpoint[1])
+
+    def metadata(self, kind: type[Any]) -> Any:
+        tags = [kind.KeyValue(key=key, value=value) for key, value in sorted(self.client_tags.items())]
+        return self.message(kind, client_tags=tags, user_endpoint=self.endpoint_as(kind.Endpoint))
+
+    def with_metadata(self, value: Any) -> Self:
+        endpoint = value.user_endpoint
+        return self.updated(
+            value,
+            endpoint=None if endpoint is None else (endpoint.host, endpoint.port),
+            client_tags={tag.key: tag.value for tag in value.client_tags},
+        )
+
+    def assignment(self, kind: type[Any]) -> Any:
+        assigned, pending = (tasks_as(kind.TaskIds, held) for held in (self.assigned, self.pending_revocation))
+        return self.message(kind, **assigned, **{f"{role}_pending_revocation": pending[role] for role in ROLES})
+
+    def with_assignment(self, value: Any) -> Self:
+        assigned, pending = (
+            HeldTasks(
+                with_epochs(getattr(value, f"active_tasks{suffix}"), value.member_epoch),
+                parts_of(getattr(value, f"standby_tasks{suffix}")),
+                parts_of(getattr(value, f"warmup_tasks{suffix}")),
+            )
+            for suffix in ("", "_pending_revocation")
+        )
+        return self.updated(value, state=MemberState(value.state), assigned=assigned, pending_revocation=pending)
+
+    def absent(self) -> Self:
+        assigned = self.assigned._replace(active=dict.fromkeys(self.assigned.active, 0))
+        return replace(self, epoch=STATIC_LEAVE_EPOCH, pending_revocation=HOLDS_NOTHING, assigned=assigned)
 
 
 @dataclass(slots=True, eq=False)
@@ -34,8 +128,7 @@ class StreamsGroup(ModernGroup[StreamsMember]):
 
     These fields do not survive a restart: ``configured``, the topology with partition counts; ``task_offsets`` and
     ``task_end_offsets``, the progress of members' stores; ``shutdown_by``, the member that requested a shutdown;
-    ``endpoint_epoch``, which grows as tasks move between endpoints; ``creation_errors``, why a topic of the group
-    could not be created, and until when that is reported.
+    ``endpoint_epoch``, which grows as tasks move between endpoints.
     """
 
     kind: ClassVar[str] = "streams"
@@ -52,7 +145,6 @@ class StreamsGroup(ModernGroup[StreamsMember]):
     task_end_offsets: dict[str, TaskOffsets] = field(default_factory=dict)
     shutdown_by: str | None = None
     endpoint_epoch: int = 0
-    creation_errors: dict[str, tuple[str, int]] = field(default_factory=dict)
 
     # records
 
@@ -143,20 +235,9 @@ class StreamsGroup(ModernGroup[StreamsMember]):
         """The topics that the topology reads, while the group has members."""
         return self.readers.keys() if self.members else ()
 
-    def assignment_epochs(self, member: StreamsMember) -> Callable[[str, int], tuple[str, int | None]]:
-        if self.topology is None:
-            raise stale(member, "Topology is not available for offset commit validation.")
-        readers = self.readers
-
-        def assigned_in(topic: str, partition: int) -> tuple[str, int | None]:
-            subtopology = readers.get(topic)
-            if subtopology is None:
-                raise stale(member, f"Topic {topic} is not in the topology.")
-            task = (subtopology, partition)
-            epoch = member.assigned.active.get(task, member.pending_revocation.active.get(task))
-            return f"Task {subtopology}-{partition}", epoch
-
-        return assigned_in
+    def assignment_epoch_of(self, member: StreamsMember, topic: str, index: int) -> int | None:
+        task = (self.readers.get(topic, ""), index)
+        return member.assigned.active.get(task, member.pending_revocation.active.get(task))
 
     def records_with(self, members: Sequence[StreamsMember], epoch: int) -> list[CoordinatorRecord]:
         metadata: Any = self.metadata
@@ -172,8 +253,3 @@ class StreamsGroup(ModernGroup[StreamsMember]):
             assign_after_delay(self, now_ms)
         elif timer is not GroupTimer.REBALANCE or self.members[member_id].state is MemberState.UNREVOKED_PARTITIONS:
             ModernGroup.on_timer(self, timer, member_id, now_ms)
-
-    def restart_sessions(self, now_ms: int) -> None:
-        self.forget_unrecorded()
-        self.cancel_timer(GroupTimer.INITIAL_REBALANCE)
-        ModernGroup.restart_sessions(self, now_ms)

@@ -15,15 +15,22 @@ import msgspec
 from kafka_rack.java import hash_order, string_hash
 from mockbroker.groups.coordinator import Groups
 from mockbroker.groups.kind import GroupTimer, Sender
-from mockbroker.groups.modern.heartbeat import MemberUpdate, check_epoch, check_filled, leave
+from mockbroker.groups.modern.heartbeat import MemberUpdate, check_epoch, check_filled
 from mockbroker.groups.modern.members import JOIN_EPOCH, NO_TIMEOUT, STATIC_LEAVE_EPOCH, parts_of
 from mockbroker.state.errors import ApiError, invalid_request
 from mockbroker.streams_groups.assigning import RACK_TAGS, assignment_configs, computed_targets
 from mockbroker.streams_groups.endpoints import partitions_by_endpoint
-from mockbroker.streams_groups.group import NO_TASKS, UNKNOWN_EPOCH, StreamsGroup, TaskOffsets
-from mockbroker.streams_groups.members import StreamsMember
+from mockbroker.streams_groups.group import (
+    NO_TASKS,
+    UNKNOWN_EPOCH,
+    StreamsGroup,
+    StreamsMember,
+    Task,
+    TaskOffsets,
+    TaskSet,
+    tasks_as,
+)
 from mockbroker.streams_groups.reconciliation import StreamsStep
-from mockbroker.streams_groups.tasks import Task, TaskSet, tasks_as
 from mockbroker.streams_groups.topology import (
     ConfiguredTopology,
     Status,
@@ -84,8 +91,8 @@ def owned_by(beat: Request) -> tuple[list[Request.TaskIds] | None, ...]:
 
 def take_heartbeat(
     groups: Groups, beat: Request, sender: Sender, now_ms: int
-) -> tuple[Response, StreamsGroup, Mapping[str, TopicInfo]]:
-    """Handle a heartbeat; returns the response, the updated group, and the missing topics.
+) -> tuple[Response, Mapping[str, TopicInfo]]:
+    """Handle a heartbeat; returns the response and the missing topics.
 
     Raises ApiError: GROUP_ID_NOT_FOUND, GROUP_MAX_SIZE_REACHED, UNKNOWN_MEMBER_ID, FENCED_MEMBER_EPOCH,
         FENCED_INSTANCE_ID, UNRELEASED_INSTANCE_ID, INVALID_REQUEST, STREAMS_INVALID_TOPOLOGY.
@@ -94,8 +101,8 @@ def take_heartbeat(
         group = groups.get_as(StreamsGroup, beat.group_id)
         if beat.shutdown_application and group.shutdown_by is None:
             group.shutdown_by = beat.member_id
-        leave(groups, StreamsGroup, beat, now_ms)
-        return Response(member_id=beat.member_id, member_epoch=beat.member_epoch, status=[]), group, {}
+        group.leave(beat, now_ms)
+        return Response(member_id=beat.member_id, member_epoch=beat.member_epoch, status=[]), {}
     group = groups.find_or_make(StreamsGroup, beat.group_id, create=beat.member_epoch == JOIN_EPOCH)
     return _Beat(groups, group, beat, sender, now_ms).taken()
 
@@ -114,7 +121,7 @@ class _Beat(MemberUpdate[StreamsMember]):
         self.statuses: list[Status] = []
         self.metadata_hash = group.metadata_hash
 
-    def taken(self) -> tuple[Response, StreamsGroup, Mapping[str, TopicInfo]]:
+    def taken(self) -> tuple[Response, Mapping[str, TopicInfo]]:
         group = self.group
         before = self._member()
         member = self._updated(before)
@@ -148,7 +155,7 @@ class _Beat(MemberUpdate[StreamsMember]):
         self.write(member)
         if not self.is_known:  # Kafka loads a new group from its records, which lack some fields
             group.forget_unrecorded()
-        return answer, group, configured.missing
+        return answer, configured.missing
 
     def _add_status(self, code: int, detail: str) -> None:
         self.statuses.append(status(code, detail))

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import ClassVar
 
-from mockbroker.groups.modern.reconciliation import ReconciliationStep
-from mockbroker.streams_groups.group import StreamsGroup
-from mockbroker.streams_groups.members import StreamsMember
-from mockbroker.streams_groups.tasks import HeldTasks, Task, TaskSet
+from mockbroker.groups.modern.heartbeat import ReconciliationStep
+from mockbroker.streams_groups.group import HeldTasks, StreamsGroup, StreamsMember, Task, TaskSet
 
 TaskNumbers = set[Task]
 
@@ -38,7 +36,6 @@ class StreamsStep(ReconciliationStep[StreamsMember]):
 
     group: StreamsGroup
     target: TaskSet
-    noun: ClassVar[str] = "tasks"
     nothing: ClassVar[HeldTasks] = HeldTasks()
 
     def still_owns(self, pending: HeldTasks) -> bool:

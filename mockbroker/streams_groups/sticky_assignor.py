@@ -14,8 +14,7 @@ from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from kafka_rack.java import HashTable, hash_order, string_hash
-from mockbroker.streams_groups.members import StreamsMember
-from mockbroker.streams_groups.tasks import Task, TaskSet
+from mockbroker.streams_groups.group import StreamsMember, Task, TaskSet
 from mockbroker.streams_groups.topology import ConfiguredSubtopology
 
 Item = TypeVar("Item")
@@ -27,7 +26,7 @@ def assign_tasks(
     offsets: Mapping[str, Mapping[Task, int]],
     standby_replicas: int,
 ) -> dict[str, TaskSet]:
-    """The tasks by member id; includes members without tasks.
+    """The tasks by member id, of at least one member; includes members without tasks.
 
     ``offsets`` are those of members' stores, by member id and task.
 
@@ -37,8 +36,6 @@ def assign_tasks(
     >>> sorted(found["p"].active), sorted(found["q"].active)
     ([('0', 0), ('0', 2)], [('0', 1)])
     """
-    if not members:
-        return {}
     assignment = _Assignment(subtopologies, members, offsets, standby_replicas)
     tasks = [(name, number) for name, one in subtopologies.items() for number in range(one.tasks)]
     assignment.assign_active(sorted(tasks, key=lambda task: (task[1], task[0])))

@@ -10,7 +10,7 @@ Source: KIP-1071; KafkaApis, GroupCoordinatorService and DefaultAutoTopicCreatio
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from operator import attrgetter
 
 import msgspec
@@ -18,10 +18,10 @@ import msgspec
 from kafka_rack.java import hash_order, string_hash
 from mockbroker.api import Errors, Needs, handles
 from mockbroker.call import Call
-from mockbroker.handlers.find_coordinator import sender_of
+from mockbroker.handlers.error_responses import reported
+from mockbroker.handlers.find_coordinator import check_coordinator, sender_of
 from mockbroker.handlers.modern_groups import (
     OF_DESCRIBE,
-    answered_heartbeat,
     check_may_see,
     check_protocol,
     described_groups,
@@ -30,10 +30,8 @@ from mockbroker.handlers.topics import check_total
 from mockbroker.state.errors import ApiError
 from mockbroker.state.security.operations import Operation
 from mockbroker.state.topics.topic import INTERNAL_TOPICS, check_topic_name
-from mockbroker.streams_groups.group import StreamsGroup, TaskOffsets
+from mockbroker.streams_groups.group import StreamsGroup, StreamsMember, TaskOffsets, tasks_as
 from mockbroker.streams_groups.heartbeat import check_heartbeat, take_heartbeat
-from mockbroker.streams_groups.members import StreamsMember
-from mockbroker.streams_groups.tasks import tasks_as
 from mockbroker.streams_groups.topology import StatusCode, Subtopology, TopicInfo, by_id, changelogs_of, inputs_of
 from mockbroker.subjects import Subjects
 from protocol.apis.streams_group import (
@@ -59,11 +57,6 @@ DescribedSubtopology = DescribedTopology.Subtopology
 DescribedTopic = DescribedSubtopology.TopicInfo
 DescribedMember = DescribedGroup.Member
 DescribedTasks = DescribedMember.Assignment
-
-
-def check_enabled(call: Call) -> None:
-    """Raises ApiError: UNSUPPORTED_VERSION if the cluster does not support the streams protocol."""
-    check_protocol(call, "streams.version", "streams")
 
 
 def topology_subjects(_call: Call, request: StreamsGroupHeartbeatRequest) -> Subjects:
@@ -95,25 +88,21 @@ def all_topics(topology: SentTopology) -> list[str]:
 )
 def streams_group_heartbeat(call: Call, request: StreamsGroupHeartbeatRequest) -> StreamsGroupHeartbeatResponse:
     """Join, stay or leave; the response has the member's epoch, its tasks if they changed, and statuses."""
-    check_enabled(call)
-
-    def check() -> None:
+    check_protocol(call, "streams.version", "streams")
+    response = StreamsGroupHeartbeatResponse()
+    to_make: Mapping[str, TopicInfo] = {}
+    with reported(response):
         if request.topology is not None:
             check_topics(request.topology)
             check_may_see(call, all_topics(request.topology))
         check_heartbeat(request)
-
-    def take() -> StreamsGroupHeartbeatResponse:
-        response, group, to_make = take_heartbeat(call.cluster.groups, request, sender_of(call), call.now_ms)
-        if prohibited := topics_not_to_make(call, to_make):
-            add_reason(response, f"Unauthorized to CREATE on topics {','.join(prohibited)}")
-        elif to_make:
-            if failed := creation_errors(call, group, to_make):
-                add_reason(response, failed)
-            make_topics(call, group, to_make.values(), 2 * response.heartbeat_interval_ms)
-        return response
-
-    return answered_heartbeat(call, request, StreamsGroupHeartbeatResponse, check, take)
+        check_coordinator(call, request.group_id)
+        response, to_make = take_heartbeat(call.cluster.groups, request, sender_of(call), call.now_ms)
+    if prohibited := topics_not_to_make(call, to_make):
+        add_reason(response, f"Unauthorized to CREATE on topics {','.join(prohibited)}")
+    elif failed := make_topics(call, to_make.values()):
+        add_reason(response, failed)
+    return response
 
 
 def check_topics(topology: SentTopology) -> None:
@@ -138,14 +127,6 @@ def is_legal(name: str) -> bool:
 # the group's internal topics
 
 
-def creation_errors(call: Call, group: StreamsGroup, to_make: Iterable[str]) -> str:
-    """The recent creation errors of missing topics, as text."""
-    known = group.creation_errors
-    for name in [name for name, (_, until_ms) in known.items() if until_ms <= call.now_ms]:
-        del known[name]
-    return ", ".join(f"{name} ({known[name][0]})" for name in to_make if name in known)
-
-
 def add_reason(response: StreamsGroupHeartbeatResponse, reason: str) -> None:
     """Add to the status of missing topics why they were not created."""
     for status in response.status or ():
@@ -161,11 +142,11 @@ def topics_not_to_make(call: Call, names: Iterable[str]) -> list[str]:
     return [name for name in names if not access.may_topic(Operation.CREATE, name)]
 
 
-def make_topics(call: Call, group: StreamsGroup, topics: Iterable[TopicInfo], remembered_ms: int) -> None:
-    """Create the missing topics of a topology; errors are stored, without a retry, for ``remembered_ms``."""
-    missing = [topic for topic in topics if topic.name not in group.creation_errors]
-    total = sum(topic.partitions for topic in missing)
-    for topic in missing:
+def make_topics(call: Call, topics: Collection[TopicInfo]) -> str:
+    """Create the missing topics of a topology; returns the errors as text."""
+    failed: list[str] = []
+    total = sum(topic.partitions for topic in topics)
+    for topic in topics:
         try:
             check_total(total)
             call.cluster.replication_control.create(
@@ -177,8 +158,8 @@ def make_topics(call: Call, group: StreamsGroup, topics: Iterable[TopicInfo], re
                 all_have_racks=True,
             )
         except ApiError as error:
-            why = error.message or ErrorCode(error.code).name
-            group.creation_errors[topic.name] = (why, call.now_ms + remembered_ms)
+            failed.append(f"{topic.name} ({error.message or ErrorCode(error.code).name})")
+    return ", ".join(failed)
 
 
 # describing
@@ -193,7 +174,7 @@ def streams_group_describe(call: Call, request: StreamsGroupDescribeRequest) -> 
         if request.include_topology_description:
             entry.topology_description_status = NO_DESCRIPTION
 
-    check_enabled(call)
+    check_protocol(call, "streams.version", "streams")
     return StreamsGroupDescribeResponse(
         groups=described_groups(call, request, StreamsGroup, DescribedGroup, described_member, complete=complete)
     )
@@ -256,7 +237,7 @@ def streams_group_topology_description_update(
     call: Call, request: StreamsGroupTopologyDescriptionUpdateRequest
 ) -> StreamsGroupTopologyDescriptionUpdateResponse:
     """Reject the request, as a broker without a plugin for descriptions does."""
-    check_enabled(call)
+    check_protocol(call, "streams.version", "streams")
     return StreamsGroupTopologyDescriptionUpdateResponse(
         error_code=ErrorCode.UNSUPPORTED_VERSION,
         error_message="The broker has no streams group topology description plugin configured.",

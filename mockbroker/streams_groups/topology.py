@@ -187,17 +187,13 @@ class _Numbers:
             known = len(counts)
             for one in order:
                 self._decide_sinks(one, counts)
-        if any(sink not in counts for one in order for sink in one.repartition_sink_topics):
+        sources = [topic.name for one in order for topic in one.repartition_source_topics]
+        unknown = {*sources, *(sink for one in order for sink in one.repartition_sink_topics)}.difference(counts)
+        if unknown:
             raise invalid(
-                "Failed to compute number of partitions for all repartition topics."
-                " There may be loops in the topology that cannot be resolved."
+                f"Failed to compute number of partitions for repartition topics {shown(sorted(unknown))}."
+                " There may be loops in the topology, or a repartition source topic that is never used as a sink topic."
             )
-        for one in self.subtopologies.values():
-            if any(topic.name not in counts for topic in one.repartition_source_topics):
-                raise invalid(
-                    "Failed to compute number of partitions for all repartition topics,"
-                    " because a repartition source topic is never used as a sink topic."
-                )
         return counts
 
     def _decide_sinks(self, one: Subtopology, counts: dict[str, int]) -> None:

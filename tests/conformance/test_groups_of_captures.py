@@ -15,8 +15,8 @@ import pytest
 
 import protocol
 from mockbroker.core.simulation import Simulation
-from mockbroker.groups.offsets import Committed
 from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
+from protocol.embedded.group_log import OffsetCommitValue
 from protocol.error_codes import ErrorCode
 from tests.fixture_data import CapturedFrame, captured_frames
 from tests.internal_topics import end_transaction
@@ -113,21 +113,13 @@ class Replay:
         errors = {partition.error_code for topic in response.topics for partition in topic.partitions}
         if errors == {ErrorCode.NONE}:
             offsets = {
-                (topic.name, partition.partition_index): Committed(
+                (topic.name, partition.partition_index): OffsetCommitValue(
                     partition.committed_offset, partition.committed_leader_epoch, partition.committed_metadata or ""
                 )
                 for topic in request.topics
                 for partition in topic.partitions
             }
-            groups.commit(
-                request.group_id,
-                request.generation_id_or_member_epoch,
-                request.member_id,
-                request.group_instance_id,
-                offsets,
-                self.sim.now_ms,
-                producer=(request.producer_id, 0),
-            )
+            groups.commit(request, offsets, self.sim.now_ms, frame.version, (request.producer_id, 0))
 
     def create_topics(self, request: Any) -> None:
         for asker in getattr(request, "groups", None) or [request]:

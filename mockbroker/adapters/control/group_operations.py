@@ -147,18 +147,12 @@ def member_of(member: Any, rack: str | None, topics: list[str], assignment: dict
 
 def modern_members_of(group: ModernGroup[Any]) -> list[MemberView]:
     """The members of a group whose coordinator assigns, by id, with their current partitions."""
-    from mockbroker.groups.modern.members import grouped
-
     return [
         member_of(
             member,
             member.rack,
             sorted(group.topics_of(member)),
-            {
-                name: sorted(partitions)
-                for topic_id, partitions in sorted(grouped(group.assigned_to(member)).items())
-                if (name := group.groups.topics.name_of(topic_id)) is not None
-            },
+            group.groups.topics.numbers_by_name(group.assigned_to(member)),
         )
         for _, member in sorted(group.members.items())
     ]

@@ -19,6 +19,7 @@ from typing import Any, ClassVar
 
 from mockbroker.groups.classic.members import (
     ClassicGroupMember,
+    ClassicGroupState,
     PendingJoin,
     PendingSync,
     differ,
@@ -28,10 +29,10 @@ from mockbroker.groups.classic.members import (
     topics_in,
     vote,
 )
-from mockbroker.groups.classic.states import ClassicGroupState
 from mockbroker.groups.kind import CoordinatedGroup, GroupTimer, Sender
 from mockbroker.state.coordinator_shard import CoordinatorRecord
 from mockbroker.state.errors import ApiError
+from mockbroker.state.image import TopicPartition
 from protocol.apis.classic_group import (
     HeartbeatRequest,
     JoinGroupRequest,
@@ -280,7 +281,7 @@ class ClassicGroup(CoordinatedGroup[ClassicGroupMember]):
     # offsets and admins
 
     def accept_commit(
-        self, member_id: str, instance_id: str | None, generation: int, now_ms: int, *, version: int | None
+        self, request: Any, offsets: Collection[TopicPartition], now_ms: int, version: int | None
     ) -> None:
         """Accept a commit of offsets, which extends the member's session; without a member, only if the group is empty.
 
@@ -289,10 +290,11 @@ class ClassicGroup(CoordinatedGroup[ClassicGroupMember]):
 
         Raises ApiError: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION, REBALANCE_IN_PROGRESS.
         """
-        names_member = generation >= 0 or bool(member_id) or instance_id is not None
+        generation = request.generation_id_or_member_epoch
+        names_member = generation >= 0 or bool(request.member_id) or request.group_instance_id is not None
         if (generation < 0 and self.state is ClassicGroupState.EMPTY) or (version is None and not names_member):
             return
-        member = self.check_member(member_id, instance_id)
+        member = self.check_member(request.member_id, request.group_instance_id)
         self._check_generation(generation)
         if version is not None:
             if self.state is ClassicGroupState.COMPLETING:

@@ -14,9 +14,8 @@ from random import Random
 from mockbroker.groups.classic.group import CONSUMER_PROTOCOL_TYPE, MEMBER_ID_REQUIRED_VERSION
 from mockbroker.groups.classic.members import PendingJoin, PendingSync, differ, protocols_of, refused_join
 from mockbroker.groups.consumer import migration
-from mockbroker.groups.consumer.group import ConsumerGroup
+from mockbroker.groups.consumer.group import ConsumerGroup, ConsumerMember
 from mockbroker.groups.consumer.heartbeat import ConsumerUpdate, check_room, new_member_id
-from mockbroker.groups.consumer.members import ConsumerMember
 from mockbroker.groups.kind import GroupTimer, Sender
 from mockbroker.groups.modern.members import MemberState
 from mockbroker.state.errors import ApiError

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from mockbroker.groups.consumer.members import ConsumerMember
+from mockbroker.groups.consumer.group import ConsumerMember
 from mockbroker.state.coordinator_shard import CoordinatorRecord
 from mockbroker.state.errors import ApiError
 from mockbroker.state.patterns import PatternError, compiled

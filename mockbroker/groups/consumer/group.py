@@ -1,26 +1,70 @@
 """A consumer group: its members, the holder of each partition, and the matches of its expressions.
 
-Source: ConsumerGroup, GroupMetadataManager.consumerGroupFenceMembers, Apache Kafka 4.4.
+Source: ConsumerGroup, ConsumerGroupMember, GroupMetadataManager.consumerGroupFenceMembers, Apache Kafka 4.4.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Self
 
 from kafka_rack.java import string_hash, to_int32
-from mockbroker.groups.consumer.members import ConsumerMember
 from mockbroker.groups.kind import GroupTimer
 from mockbroker.groups.modern.assignors import assignor_names
 from mockbroker.groups.modern.group import ModernGroup, RecordTypes
-from mockbroker.groups.modern.members import STATIC_LEAVE_EPOCH
+from mockbroker.groups.modern.members import STATIC_LEAVE_EPOCH, MemberState, ModernMember, messages_of, with_epochs
 from mockbroker.state.coordinator_shard import CoordinatorRecord
 from protocol.embedded import consumer_group_log
-from protocol.embedded.consumer_group_log import ConsumerGroupRegularExpressionValue
+from protocol.embedded.consumer_group_log import ConsumerGroupMemberMetadataValue, ConsumerGroupRegularExpressionValue
 
 FIBONACCI = -7046029254386353131  # BaseHashTable multiplies hashes by it
+ClassicMetadata = ConsumerGroupMemberMetadataValue.ClassicMemberMetadata
+Holding = Mapping[tuple[bytes, int], int]
+"""Partitions by topic id and number, with the epoch in which each was assigned."""
+
+
+@dataclass(slots=True, frozen=True, kw_only=True)
+class ConsumerMember(ModernMember):
+    """A member in one of its epochs.
+
+    ``expression`` is an RE2 expression that topics have to match, empty for none. ``assigned`` has the partitions that
+    the member holds, ``pending_revocation`` those that it has to give up first. ``classic`` is the JoinGroup metadata
+    of a member of the classic protocol; None for the consumer protocol.
+    """
+
+    expression: str | None = ""
+    assignor: str | None = None
+    assigned: Holding = field(default_factory=dict)
+    pending_revocation: Holding = field(default_factory=dict)
+    classic: ClassicMetadata | None = None
+
+    @property
+    def is_classic(self) -> bool:
+        return self.classic is not None
+
+    @property
+    def held(self) -> set[tuple[bytes, int]]:
+        """The partitions that no other member may have."""
+        return {*self.assigned, *self.pending_revocation}
+
+    def assignment(self, kind: type[Any]) -> Any:
+        assigned, pending = (
+            messages_of(kind.TopicPartitions, holding) for holding in (self.assigned, self.pending_revocation)
+        )
+        return self.message(kind, assigned_partitions=assigned, partitions_pending_revocation=pending)
+
+    def with_assignment(self, value: Any) -> Self:
+        assigned, pending = (
+            with_epochs(recorded, value.member_epoch)
+            for recorded in (value.assigned_partitions, value.partitions_pending_revocation)
+        )
+        return self.updated(value, state=MemberState(value.state), assigned=assigned, pending_revocation=pending)
+
+    def absent(self) -> Self:
+        assigned = dict.fromkeys(self.assigned, 0)
+        return replace(self, epoch=STATIC_LEAVE_EPOCH, pending_revocation={}, assigned=assigned)
 
 
 @dataclass(slots=True, eq=False)
@@ -74,12 +118,9 @@ class ConsumerGroup(ModernGroup[ConsumerMember]):
         resolved = self.resolved.get(member.expression) if member.expression else None
         return member.topics if resolved is None else member.topics.union(resolved.topics)
 
-    def assignment_epochs(self, member: ConsumerMember) -> Callable[[str, int], tuple[str, int | None]]:
-        def assigned_in(topic: str, partition: int) -> tuple[str, int | None]:
-            at = (self.groups.topics.id_of(topic) or b"", partition)
-            return f"Partition {topic}-{partition}", member.assigned.get(at, member.pending_revocation.get(at))
-
-        return assigned_in
+    def assignment_epoch_of(self, member: ConsumerMember, topic: str, index: int) -> int | None:
+        at = (self.groups.topics.id_of(topic) or b"", index)
+        return member.assigned.get(at, member.pending_revocation.get(at))
 
     @property
     def assignor_name(self) -> str:

@@ -8,7 +8,6 @@ Source: GroupMetadataManager.consumerGroupHeartbeat and GroupCoordinatorService,
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from random import Random
@@ -17,12 +16,10 @@ from uuid import UUID
 
 from mockbroker.groups.consumer import migration
 from mockbroker.groups.consumer.expressions import refresh, takes_effect
-from mockbroker.groups.consumer.group import ConsumerGroup
-from mockbroker.groups.consumer.members import ConsumerMember
-from mockbroker.groups.consumer.reconciliation import ConsumerStep
+from mockbroker.groups.consumer.group import ConsumerGroup, ConsumerMember
 from mockbroker.groups.kind import Sender
 from mockbroker.groups.modern.assignors import RACK_AWARE, assign_targets, assignor_names
-from mockbroker.groups.modern.heartbeat import MemberUpdate, check_epoch, check_filled, leave
+from mockbroker.groups.modern.heartbeat import MemberUpdate, check_epoch, check_filled
 from mockbroker.groups.modern.members import (
     JOIN_EPOCH,
     LEAVE_EPOCH,
@@ -36,9 +33,12 @@ from mockbroker.state.coordinator_shard import CoordinatorRecord
 from mockbroker.state.errors import ApiError, invalid_request
 from protocol.apis.consumer_group import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 from protocol.error_codes import ErrorCode
+from protocol.uuids import uuid_to_text
 
 if TYPE_CHECKING:
     from mockbroker.groups.coordinator import Groups
+from mockbroker.groups.consumer.group import Holding
+from mockbroker.groups.modern.heartbeat import ReconciliationStep
 
 MEMBER_MAKES_ID_VERSION = 1  # of ConsumerGroupHeartbeat (KIP-1082)
 Response = ConsumerGroupHeartbeatResponse
@@ -80,7 +80,7 @@ def take_heartbeat(
     """
     epoch, instance_id = request.member_epoch, request.instance_id
     if epoch < JOIN_EPOCH:
-        leave(groups, ConsumerGroup, request, now_ms)
+        groups.get_as(ConsumerGroup, request.group_id).leave(request, now_ms)
         return Response(member_id=request.member_id, member_epoch=epoch)
     group, new_records = migration.group_for(groups, request.group_id, create=epoch == JOIN_EPOCH)
     check_room(group, request.member_id, instance_id)
@@ -165,7 +165,7 @@ class ConsumerUpdate(MemberUpdate[ConsumerMember]):
     def reconcile(
         self, after: ConsumerMember, assignment_epoch: int, target: Partitions, owned: Partitions | None
     ) -> ConsumerMember:
-        """Move the member a step towards its target. Raises ApiError: FENCED_MEMBER_EPOCH."""
+        """Move the member a step towards its target."""
         at_once = self.group.groups.is_since("4.2")
         step = ConsumerStep(self.group, after, assignment_epoch, target, owned, revokes_at_once=at_once)
         return self.moved(after, step.reconciled(subscription_changed=self.subscription_changed))
@@ -184,4 +184,42 @@ def check_room(group: ConsumerGroup, member_id: str, instance_id: str | None) ->
 
 def new_member_id(rng: Random) -> str:
     """A member id as Kafka generates it: a random UUID in base64."""
-    return base64.urlsafe_b64encode(UUID(int=rng.getrandbits(128), version=4).bytes).decode().rstrip("=")
+    return uuid_to_text(UUID(int=rng.getrandbits(128), version=4).bytes)
+
+
+class ConsumerStep(ReconciliationStep[ConsumerMember]):
+    """One member's next step: ``target`` are Partitions, ``owned`` too, or None."""
+
+    group: ConsumerGroup
+    target: Partitions
+
+    def still_owns(self, pending: Holding) -> bool:
+        return self.owned is None or not self.owned.isdisjoint(pending)
+
+    def without_left_topics(self) -> ConsumerMember:
+        member, subscribed = self.member, self._subscribed()
+        left = {at: since for at, since in member.assigned.items() if at[0] not in subscribed}
+        if not left:
+            return member
+        retained = {at: since for at, since in member.assigned.items() if at not in left}
+        pending = {**member.pending_revocation, **left}
+        if not self.still_owns(pending):
+            return replace(member, previous_epoch=member.epoch, assigned=retained)
+        return self.revoking(member.epoch, retained, pending)
+
+    def approach(self, epoch: int) -> ConsumerMember:
+        target, held, taken = self.target, self.member.assigned, self.group.held()
+        if self.revokes_at_once:
+            subscribed = self._subscribed()
+            target = frozenset(at for at in target if at[0] in subscribed)
+            taken.difference_update(self.member.pending_revocation)  # it is about to have revoked them
+        retained = {at: since for at, since in held.items() if at in target}
+        lost = {at: since for at, since in held.items() if at not in target}
+        if lost and self.still_owns(lost):
+            return self.revoking(epoch, retained, lost)
+        coming = target.difference(held)
+        free = dict.fromkeys(sorted(coming - taken), self.assignment_epoch)
+        return self.assigned(retained | free, waits=len(free) < len(coming))
+
+    def _subscribed(self) -> set[bytes]:
+        return self.group.groups.topics.ids_of(self.group.topics_of(self.member))

@@ -15,11 +15,9 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mockbroker.groups.classic.group import CONSUMER_PROTOCOL_TYPE, ClassicGroup
-from mockbroker.groups.classic.members import ClassicGroupMember, Protocols, protocols_of, vote
-from mockbroker.groups.classic.states import ClassicGroupState
-from mockbroker.groups.consumer.group import ConsumerGroup
-from mockbroker.groups.consumer.members import ClassicMetadata, ConsumerMember
-from mockbroker.groups.modern.members import Partitions, grouped
+from mockbroker.groups.classic.members import ClassicGroupMember, ClassicGroupState, Protocols, protocols_of, vote
+from mockbroker.groups.consumer.group import ClassicMetadata, ConsumerGroup, ConsumerMember
+from mockbroker.groups.modern.members import Partitions
 from mockbroker.groups.modern.topics import GroupTopics
 from mockbroker.state.coordinator_shard import CoordinatorRecord
 from mockbroker.state.errors import ApiError
@@ -78,11 +76,6 @@ def upgraded(classic: ClassicGroup, groups: Groups) -> tuple[ConsumerGroup, list
             found += group.member_records(member, assigned)
     except ProtocolError:
         raise not_found(f"{start} the embedded consumer protocol is malformed.") from None
-    except UserDataError:
-        raise not_found(
-            f"{start} an unsupported custom assignor is in use. Please refer to the documentation or switch to a"
-            " default assignor before re-attempting the upgrade."
-        ) from None
     for record in found:
         group.apply(record)
     epoch_record = group.epoch_record(epoch, group.hash_for(group.members.values()))
@@ -123,17 +116,19 @@ def start_sessions(group: ConsumerGroup, now_ms: int) -> None:
             group.extend_session(member.id, now_ms, member.classic.session_timeout_ms)
 
 
-class UserDataError(Exception):
-    """An assignment has user data, which a consumer group cannot store."""
-
-
 def partitions_of(assignment: bytes, topics: GroupTopics) -> Partitions:
-    """A classic member's assignment, limited to existing topics. Raises ProtocolError, UserDataError."""
+    """A classic member's assignment, limited to existing topics.
+
+    Raises ProtocolError; ApiError: GROUP_ID_NOT_FOUND, for user data, which a consumer group cannot store.
+    """
     if not assignment:
         return frozenset()
     read = read_versioned(ConsumerProtocolAssignment, assignment, trailing="ignore")
     if read.user_data:
-        raise UserDataError
+        raise not_found(
+            "Cannot upgrade classic group because an unsupported custom assignor is in use. Please refer to the"
+            " documentation or switch to a default assignor before re-attempting the upgrade."
+        )
     return existing(read.assigned_partitions, topics)
 
 
@@ -215,10 +210,6 @@ def protocol_version(metadata: bytes) -> int:
 
 def assignment_bytes(partitions: Iterable[tuple[bytes, int]], version: int, topics: GroupTopics) -> bytes:
     """An assignment encoded for a member of the classic protocol."""
-    named = sorted(
-        (name, sorted(numbers))
-        for topic_id, numbers in grouped(partitions).items()
-        if (name := topics.name_of(topic_id)) is not None
-    )
+    named = topics.numbers_by_name(partitions).items()
     found = [ConsumerProtocolAssignment.TopicPartition(topic=name, partitions=numbers) for name, numbers in named]
     return write_versioned(ConsumerProtocolAssignment(assigned_partitions=found), version)

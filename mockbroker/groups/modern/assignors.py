@@ -14,7 +14,7 @@ from kafka_rack.assignment.members import static_first
 from kafka_rack.assignment.server_assignors import server_assignors
 from kafka_rack.assignment.server_range import assign_server_range
 from kafka_rack.assignment.server_uniform import assign_uniform, assign_uniform_unequal
-from mockbroker.groups.modern.members import ModernMember, Partitions, grouped
+from mockbroker.groups.modern.members import ModernMember, Partitions
 from mockbroker.state.errors import ApiError
 from protocol.error_codes import ErrorCode
 
@@ -61,9 +61,9 @@ def assign_targets(
     inputs = []
     for member_id, member in members.items():
         owned = [
-            (name, sorted(partitions))
-            for topic_id, partitions in grouped(targets.get(member_id, ())).items()
-            if (name := topics.name_of(topic_id)) is not None and name in topology.replicas
+            (name, numbers)
+            for name, numbers in topics.numbers_by_name(targets.get(member_id, ())).items()
+            if name in topology.replicas
         ]
         inputs.append(Member(member_id, topics_of[member_id], member.rack, member.instance_id, owned))
     try:

@@ -9,12 +9,12 @@ Kafka 4.4.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any, ClassVar, Generic, cast
 
-from mockbroker.groups.kind import CommitCheck, CoordinatedGroup, GroupTimer
+from mockbroker.groups.kind import CoordinatedGroup, GroupTimer
 from mockbroker.groups.modern.members import (
     STATIC_LEAVE_EPOCH,
     MemberState,
@@ -177,10 +177,12 @@ class ModernGroup(CoordinatedGroup[SomeMember], Generic[SomeMember]):
         return self.members.get(member_id) or cast(SomeMember, self.member_class(id=member_id))
 
     def restore(self, records: Iterable[CoordinatorRecord], now_ms: int) -> None:
-        """Resume from the group's records in the log; its members get full sessions."""
+        """Resume from the group's records in the log; its members get full sessions, and time to revoke partitions."""
         for record in records:
             self.apply(record)
-        self.restart_sessions(now_ms)
+        for member in self.members.values():
+            self.extend_session(member.id, now_ms)
+            self.schedule_revocation(member, now_ms)
 
     # metadata
 
@@ -282,13 +284,14 @@ class ModernGroup(CoordinatedGroup[SomeMember], Generic[SomeMember]):
 
     # members
 
-    def leave(self, member_id: str, instance_id: str | None, epoch: int, now_ms: int) -> None:
-        """Remove a member that leaves (epoch -1), or mark a static one as temporarily absent (-2).
+    def leave(self, request: Any, now_ms: int) -> None:
+        """Remove the member that sent its last heartbeat (epoch -1), or mark a static one as temporarily absent (-2).
 
         Raises ApiError: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID.
         """
-        member = self.check_member(member_id, instance_id)
-        if instance_id is not None and epoch == STATIC_LEAVE_EPOCH:
+        instance_id = getattr(request, "instance_id", None)
+        member = self.check_member(request.member_id, instance_id)
+        if instance_id is not None and request.member_epoch == STATIC_LEAVE_EPOCH:
             self.write([self.assignment_record(member.absent())])
         else:
             self.fence([member], now_ms)
@@ -326,8 +329,8 @@ class ModernGroup(CoordinatedGroup[SomeMember], Generic[SomeMember]):
     # offsets
 
     def accept_commit(
-        self, member_id: str, instance_id: str | None, generation: int, now_ms: int, *, version: int | None
-    ) -> CommitCheck | None:
+        self, request: Any, offsets: Collection[TopicPartition], now_ms: int, version: int | None
+    ) -> None:
         """Accept a commit in the member's epoch, or in an older one for partitions assigned to it then (KIP-1251).
 
         A transaction's offsets (``version`` None) are accepted too if the request names no member.
@@ -336,14 +339,21 @@ class ModernGroup(CoordinatedGroup[SomeMember], Generic[SomeMember]):
             ILLEGAL_GENERATION, UNSUPPORTED_VERSION; GROUP_ID_NOT_FOUND, for a kind without offsets.
         """
         self._check_commits_offsets()
-        names_member = generation != -1 or bool(member_id) or instance_id is not None
-        if (generation < 0 and not self.members) or (version is None and not names_member):
-            return None
-        member = self.member(member_id)
+        epoch = request.generation_id_or_member_epoch
+        names_member = epoch != -1 or bool(request.member_id) or request.group_instance_id is not None
+        if (epoch < 0 and not self.members) or (version is None and not names_member):
+            return
+        member = self.member(request.member_id)
         if version is not None and version < FIRST_COMMIT_VERSION and not member.is_classic:
             problem = f"OffsetCommit version 9 or above must be used by members using the {self.kind} group protocol"
             raise ApiError(ErrorCode.UNSUPPORTED_VERSION, problem)
-        return self._commit_check(member, generation)
+        if epoch > member.epoch or not self.groups.is_since(self.older_epochs_commit_since):
+            self._check_epoch(member, epoch)
+        for topic, index in offsets if epoch < member.epoch else ():
+            assigned = self.assignment_epoch_of(member, topic, index)
+            if assigned is None or epoch < assigned:
+                problem = f"{topic}-{index} is assigned to the member since epoch {assigned}"
+                raise stale(member, f"Received {epoch_name(member)} {epoch}, but {problem}.")
 
     def accept_fetch(self, member_id: str | None, generation: int) -> None:
         """Let a member read offsets in its epoch, and any client that names no member; of a kind without offsets, any.
@@ -366,31 +376,8 @@ class ModernGroup(CoordinatedGroup[SomeMember], Generic[SomeMember]):
             problem = f"The received {epoch_name(member)} {epoch} does not match the expected member epoch"
             raise stale(member, f"{problem} {member.epoch}.")
 
-    def _commit_check(self, member: SomeMember, epoch: int) -> CommitCheck | None:
-        if not self.groups.is_since(self.older_epochs_commit_since):
-            self._check_epoch(member, epoch)
-        if epoch == member.epoch:
-            return None
-        name = epoch_name(member)
-        if epoch > member.epoch:
-            raise stale(member, f"Received {name} {epoch} is newer than current member epoch {member.epoch}.")
-        assigned_in = self.assignment_epochs(member)
-
-        def check(at: TopicPartition) -> None:
-            what, assigned = assigned_in(*at)
-            if assigned is None:
-                raise stale(member, f"{what} is not assigned or pending revocation for member.")
-            if epoch < assigned:
-                what = what[0].lower() + what[1:]
-                raise stale(member, f"Received {name} {epoch} is older than assignment epoch {assigned} for {what}.")
-
-        return check
-
-    def assignment_epochs(self, member: SomeMember) -> Callable[[str, int], tuple[str, int | None]]:
-        """A function that returns, for a topic and partition, its name in errors and the epoch of its assignment.
-
-        Kinds with offsets override this. Both it and the function may raise ApiError: STALE_MEMBER_EPOCH.
-        """
+    def assignment_epoch_of(self, member: SomeMember, topic: str, index: int) -> int | None:
+        """The epoch since which a member holds a partition, None if it does not. Kinds with offsets override this."""
         raise NotImplementedError
 
     # time
@@ -414,12 +401,6 @@ class ModernGroup(CoordinatedGroup[SomeMember], Generic[SomeMember]):
             self.set_timer(GroupTimer.REBALANCE, member.id, now_ms + member.rebalance_timeout_ms)
         else:
             self.cancel_timer(GroupTimer.REBALANCE, member.id)
-
-    def restart_sessions(self, now_ms: int) -> None:
-        """Start a full session for every member, and give members that have to revoke partitions their full time."""
-        for member in self.members.values():
-            self.extend_session(member.id, now_ms)
-            self.schedule_revocation(member, now_ms)
 
 
 def epoch_name(member: ModernMember) -> str:

@@ -6,11 +6,11 @@ Source: GroupMetadataManager and GroupCoordinatorService, Apache Kafka 4.4.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
-from typing import Any, Generic
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Generic
 
 from mockbroker.groups.modern.group import ModernGroup
-from mockbroker.groups.modern.members import JOIN_EPOCH, STATIC_LEAVE_EPOCH, SomeMember
+from mockbroker.groups.modern.members import JOIN_EPOCH, STATIC_LEAVE_EPOCH, MemberState, SomeMember
 from mockbroker.state.coordinator_shard import CoordinatorRecord
 from mockbroker.state.errors import ApiError, invalid_request
 from protocol.error_codes import ErrorCode
@@ -111,13 +111,6 @@ class MemberUpdate(Generic[SomeMember]):
             self.group.schedule_revocation(after, self.now_ms)
 
 
-def leave(groups: Any, kind: type[ModernGroup[Any]], request: Any, now_ms: int) -> Any:
-    """Remove the member that sent its last heartbeat; returns its group. Raises ApiError."""
-    group = groups.get_as(kind, request.group_id)
-    group.leave(request.member_id, getattr(request, "instance_id", None), request.member_epoch, now_ms)
-    return group
-
-
 def check_filled(request: Any, *names: str) -> None:
     """Raises ApiError: INVALID_REQUEST, for a text field that is empty or blank; None is accepted."""
     for name in names:
@@ -132,3 +125,67 @@ def check_epoch(request: Any, lowest: int, problem: str = "MemberEpoch is invali
         raise invalid_request(problem)
     if request.member_epoch < JOIN_EPOCH - 1 and request.instance_id is None:
         raise invalid_request("InstanceId can't be null.")
+
+
+@dataclass
+class ReconciliationStep(Generic[SomeMember]):
+    """One member's next step.
+
+    Args:
+        group: the group before this heartbeat.
+        owned: what the member reports that it holds; None: not reported, so it may still hold all of it.
+        revokes_at_once: a member revokes the partitions of topics that it leaves within its epoch, and can get
+            partitions again that it has just revoked; otherwise its epoch advances as it revokes.
+    """
+
+    nothing: ClassVar[Any] = {}
+    group: ModernGroup[SomeMember]
+    member: SomeMember
+    assignment_epoch: int
+    target: Any
+    owned: Any
+    revokes_at_once: bool = False
+
+    def reconciled(self, *, subscription_changed: bool = False) -> SomeMember:
+        """The member one step nearer to its target, or unchanged."""
+        member, state = self.member, self.member.state
+        has_revoked = state is MemberState.UNREVOKED_PARTITIONS and not self.still_owns(member.pending_revocation)
+        if member.is_reconciled(self.assignment_epoch) or (
+            state is MemberState.UNREVOKED_PARTITIONS and not has_revoked
+        ):
+            return self.without_left_topics() if subscription_changed and self.revokes_at_once else member
+        return self.approach(member.epoch + 1 if has_revoked and not self.revokes_at_once else member.epoch)
+
+    def still_owns(self, pending: Any) -> bool:
+        """True if the member, by its own report, may still hold some of what it has to revoke."""
+        raise NotImplementedError
+
+    def without_left_topics(self) -> SomeMember:
+        """The member without what it holds of topics that it has unsubscribed from, within its epoch."""
+        raise NotImplementedError
+
+    def approach(self, epoch: int) -> SomeMember:
+        """Revoke what is not in the target; if there is nothing to revoke, assign what is free."""
+        raise NotImplementedError
+
+    def revoking(self, epoch: int, assigned: Any, pending: Any) -> SomeMember:
+        """The member in an epoch in which it has to revoke something."""
+        return replace(
+            self.member,
+            state=MemberState.UNREVOKED_PARTITIONS,
+            epoch=epoch,
+            previous_epoch=self.member.epoch,
+            assigned=assigned,
+            pending_revocation=pending,
+        )
+
+    def assigned(self, assigned: Any, *, waits: bool) -> SomeMember:
+        """The member in the target's epoch; it may wait for something that other members have to revoke."""
+        return replace(
+            self.member,
+            state=MemberState.UNRELEASED_PARTITIONS if waits else MemberState.STABLE,
+            epoch=self.assignment_epoch,
+            previous_epoch=self.member.epoch,
+            assigned=assigned,
+            pending_revocation=self.nothing,
+        )

@@ -28,7 +28,6 @@ class MemberState(IntEnum):
     STABLE = 0
     UNREVOKED_PARTITIONS = 1
     UNRELEASED_PARTITIONS = 2
-    UNKNOWN = 127
 
 
 @dataclass(slots=True, frozen=True, kw_only=True)

@@ -9,6 +9,8 @@ from collections.abc import Iterable
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
+from mockbroker.groups.modern.members import grouped
+
 if TYPE_CHECKING:
     from mockbroker.state.cluster import Cluster
 
@@ -39,6 +41,11 @@ class GroupTopics:
         """A topic's name, None for an unknown id."""
         topic = self.by_id.get(topic_id)
         return None if topic is None else topic.name
+
+    def numbers_by_name(self, partitions: Iterable[tuple[bytes, int]]) -> dict[str, list[int]]:
+        """The numbers of partitions by the name of their topic, both sorted, without unknown topics."""
+        by_id = grouped(partitions).items()
+        return dict(sorted((self.by_id[one].name, sorted(numbers)) for one, numbers in by_id if one in self.by_id))
 
     def ids_of(self, names: Iterable[str]) -> set[bytes]:
         """The ids of the existing topics among these."""

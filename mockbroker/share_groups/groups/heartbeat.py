@@ -11,7 +11,7 @@ from dataclasses import replace
 from kafka_rack.assignment import Member, in_hash_order
 from mockbroker.groups.coordinator import Groups
 from mockbroker.groups.kind import Sender
-from mockbroker.groups.modern.heartbeat import MemberUpdate, check_epoch, check_filled, leave
+from mockbroker.groups.modern.heartbeat import MemberUpdate, check_epoch, check_filled
 from mockbroker.groups.modern.members import (
     JOIN_EPOCH,
     LEAVE_EPOCH,
@@ -43,7 +43,7 @@ def take_heartbeat(
     Raises ApiError: GROUP_ID_NOT_FOUND, GROUP_MAX_SIZE_REACHED, UNKNOWN_MEMBER_ID, FENCED_MEMBER_EPOCH.
     """
     if request.member_epoch == LEAVE_EPOCH:
-        leave(groups, ShareGroup, request, now_ms)
+        groups.get_as(ShareGroup, request.group_id).leave(request, now_ms)
         return ShareGroupHeartbeatResponse(member_id=request.member_id, member_epoch=request.member_epoch)
     joins = request.member_epoch == JOIN_EPOCH
     group = groups.find_or_make(ShareGroup, request.group_id, create=joins)

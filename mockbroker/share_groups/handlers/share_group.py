@@ -11,8 +11,9 @@ from __future__ import annotations
 
 from mockbroker.api import Errors, Needs, handles
 from mockbroker.call import Call
-from mockbroker.handlers.find_coordinator import sender_of
-from mockbroker.handlers.modern_groups import OF_DESCRIBE, answered_heartbeat, described_groups, described_partitions
+from mockbroker.handlers.error_responses import reported
+from mockbroker.handlers.find_coordinator import check_coordinator, sender_of
+from mockbroker.handlers.modern_groups import OF_DESCRIBE, check_may_see, described_groups, described_partitions
 from mockbroker.share_groups.groups.group import ShareGroup, ShareMember
 from mockbroker.share_groups.groups.heartbeat import check_heartbeat, take_heartbeat
 from mockbroker.share_groups.handlers.share_acknowledgements import check_enabled, check_member
@@ -22,13 +23,7 @@ from protocol.apis.share_group import (
     ShareGroupHeartbeatRequest,
     ShareGroupHeartbeatResponse,
 )
-from protocol.error_codes import ErrorCode
 
-ERRORS_WITH_MESSAGE = (
-    ErrorCode.GROUP_ID_NOT_FOUND,
-    ErrorCode.NOT_COORDINATOR,
-    ErrorCode.COORDINATOR_NOT_AVAILABLE,
-)
 DescribedGroup = ShareGroupDescribeResponse.Group
 DescribedMember = DescribedGroup.Member
 
@@ -38,21 +33,22 @@ def share_group_heartbeat(call: Call, request: ShareGroupHeartbeatRequest) -> Sh
     """Join, stay or leave; the response has the member's epoch, and its partitions if they changed."""
     check_enabled(call)
     check_member(request.group_id, request.member_id)
-
-    def take() -> ShareGroupHeartbeatResponse:
-        return take_heartbeat(call.cluster.groups, request, sender_of(call), call.now_ms)
-
-    return answered_heartbeat(call, request, ShareGroupHeartbeatResponse, lambda: check_heartbeat(request), take)
+    response = ShareGroupHeartbeatResponse()
+    with reported(response):
+        check_may_see(call, request.subscribed_topic_names)
+        check_heartbeat(request)
+        check_coordinator(call, request.group_id)
+        response = take_heartbeat(call.cluster.groups, request, sender_of(call), call.now_ms)
+    return response  # noqa: RET504 - or the one with an error
 
 
 @handles(ShareGroupDescribeRequest, access=OF_DESCRIBE, errors=Errors(injected="request", words="nothing"))
 def share_group_describe(call: Call, request: ShareGroupDescribeRequest) -> ShareGroupDescribeResponse:
     """Each group with its members and their assignments."""
     check_enabled(call)
-    groups = described_groups(
-        call, request, ShareGroup, DescribedGroup, described_member, errors_with_message=ERRORS_WITH_MESSAGE
+    return ShareGroupDescribeResponse(
+        groups=described_groups(call, request, ShareGroup, DescribedGroup, described_member, in_words=True)
     )
-    return ShareGroupDescribeResponse(groups=groups)
 
 
 def described_member(group: ShareGroup, member: ShareMember) -> DescribedMember:

@@ -57,7 +57,7 @@ def described(call: Call, requested: DescribeShareGroupOffsetsRequest.Group) -> 
             raise ApiError(ErrorCode.GROUP_AUTHORIZATION_FAILED)
         check_enabled(call)
         if requested.topics is None:
-            check_coordinator(call, requested.group_id)
+            check_coordinator(call, requested.group_id, in_words=True)
     if entry.error_code:
         return entry
     topics = call.cluster.topics

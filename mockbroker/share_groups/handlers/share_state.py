@@ -91,7 +91,7 @@ def answered(call: Call, request: Any, handle: Handle) -> Any:
             with reported(result):
                 if not may:
                     raise ApiError(UNAUTHORIZED, UNAUTHORIZED.meaning)
-                check_coordinator(call, coordinator_key(key), SHARE_TOPIC)
+                check_coordinator(call, coordinator_key(key), SHARE_TOPIC, in_words=True)
                 state = handle(share_coordinator(call.cluster), key, entry)
                 for name in SHOWN if state is not None else ():
                     if hasattr(result, name):

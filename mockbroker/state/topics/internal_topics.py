@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from mockbroker.state.logs.producers import Marker
 
 MAX_SEGMENT_BYTES = 1 << 18  # so that compaction, which leaves the last segment alone, keeps logs small
-MAX_BATCH_RECORDS = 500
-NOTHING_WRITTEN = CoordinatorShard()  # of a partition without records; never written
 
 
 @dataclass(slots=True, eq=False)
@@ -155,7 +153,7 @@ class InternalTopics:
         if partition.topic.name == OFFSETS_TOPIC and cluster.has_groups:
             ids = (group.id for group in cluster.groups.select())
             groups = [one for one in ids if self._partition_in(partition.topic, one) is partition]
-            cluster.groups.coordinator_moved(groups, self._shard_of(partition) or NOTHING_WRITTEN, cluster.now_ms)
+            cluster.groups.coordinator_moved(groups, self._shard_of(partition), cluster.now_ms)
 
     # records
 
@@ -169,13 +167,12 @@ class InternalTopics:
     def shard(self, name: str, key: str) -> CoordinatorShard:
         """The shard of a key, for reading."""
         topic = self.cluster.topics.get(name)
-        return NOTHING_WRITTEN if topic is None else self._shard_of(self._partition_in(topic, key)) or NOTHING_WRITTEN
+        return CoordinatorShard() if topic is None else self._shard_of(self._partition_in(topic, key))
 
     def shards(self, name: str) -> list[CoordinatorShard]:
-        """The shards of a topic that have records, by partition."""
+        """The shards of a topic, by partition."""
         topic = self.cluster.topics.get(name)
-        found = map(self._shard_of, topic.partitions if topic is not None else ())
-        return [shard for shard in found if shard is not None]
+        return [] if topic is None else [self._shard_of(partition) for partition in topic.partitions]
 
     def write(self, name: str, key: str, records: Sequence[CoordinatorRecord]) -> None:
         """Append records of a key to the log of its partition, and replay them.
@@ -188,17 +185,14 @@ class InternalTopics:
             if self.is_encoded(partition):
                 self._append(partition, records)
             if not COORDINATOR_TOPICS[name].log:
-                self._writable_shard(partition).replay(records)
+                self._shard_of(partition).replay(records)
 
     def end_transaction(self, partition: Partition, marker: Marker) -> None:
         """Apply the marker that ends a producer's transaction in a partition; the caller appends its bytes."""
-        shard = self._writable_shard(partition)
+        shard = self._shard_of(partition)
         shard.end_transaction(marker.producer_id, marker.producer_epoch, committed=marker.commit)
 
-    def _shard_of(self, partition: Partition) -> CoordinatorShard | None:
-        return self.cluster.log_store.shards.get((partition.topic.id, partition.index))
-
-    def _writable_shard(self, partition: Partition) -> CoordinatorShard:
+    def _shard_of(self, partition: Partition) -> CoordinatorShard:
         return self.cluster.log_store.shards.setdefault((partition.topic.id, partition.index), CoordinatorShard())
 
     def is_encoded(self, partition: Partition) -> bool:
@@ -212,9 +206,7 @@ class InternalTopics:
         if self.is_encoded(partition) or partition.leader == NO_LEADER:
             return
         self._encoded.add(partition)
-        shard = self._shard_of(partition)
-        if shard is not None:
-            self._append(partition, shard.in_order())
+        self._append(partition, self._shard_of(partition).in_order())
 
     def forget(self, topic: Topic) -> None:
         """Forget a deleted topic, and the state of its coordinators."""
@@ -240,39 +232,31 @@ class InternalTopics:
 
     def _append(self, partition: Partition, records: Sequence[CoordinatorRecord]) -> None:
         """Append records as soon as there is a leader, in one batch for each run of records of one producer."""
-        if partition.leader == NO_LEADER:
-            self._delayed.setdefault(partition, []).extend(records)
-            return
-        for producer, run in groupby(records, key=lambda one: (one.producer_id, one.producer_epoch)):
-            some = list(run)
-            for first in range(0, len(some), MAX_BATCH_RECORDS):
-                self._append_batch(partition, some[first : first + MAX_BATCH_RECORDS], *producer)
-
-    def _append_batch(
-        self, partition: Partition, records: Sequence[CoordinatorRecord], producer_id: int, epoch: int
-    ) -> None:
         from mockbroker.state.coordinator_log import log_record, value_versions
         from mockbroker.state.logs.appending import write
         from mockbroker.state.logs.batch_checks import append_rules
         from protocol.records import build_batch, iter_batches
 
+        if partition.leader == NO_LEADER:
+            self._delayed.setdefault(partition, []).extend(records)
+            return
         topic, wall_ms = partition.topic, self.cluster.clock.at(self.cluster.now_ms)
-        versions, base_offset = value_versions(self.cluster), partition.log.end_offset
-        is_transactional = producer_id != NO_PRODUCER_ID
-        data = build_batch(
-            [log_record(one, wall_ms, versions) for one in records],
-            base_offset=base_offset,
-            producer_id=producer_id,
-            producer_epoch=epoch,
-            transactional=is_transactional,
-        )
-        write(partition, data, append_rules(topic), wall_ms, max_segment_bytes=MAX_SEGMENT_BYTES)
-        if is_transactional:
-            partition.producers.note(next(iter_batches(data)), base_offset, wall_ms)
-        self.cluster.replication.appended(partition, self.cluster.now_ms)
-        followed = self._log_of(topic.name)
-        if followed is not None:
-            for offset, record in enumerate(records, base_offset):
+        versions, followed = value_versions(self.cluster), self._log_of(topic.name)
+        for (producer_id, epoch), run in groupby(records, key=lambda one: (one.producer_id, one.producer_epoch)):
+            batch, base_offset = list(run), partition.log.end_offset
+            is_transactional = producer_id != NO_PRODUCER_ID
+            data = build_batch(
+                [log_record(one, wall_ms, versions) for one in batch],
+                base_offset=base_offset,
+                producer_id=producer_id,
+                producer_epoch=epoch,
+                transactional=is_transactional,
+            )
+            write(partition, data, append_rules(topic), wall_ms, max_segment_bytes=MAX_SEGMENT_BYTES)
+            if is_transactional:
+                partition.producers.note(next(iter_batches(data)), base_offset, wall_ms)
+            self.cluster.replication.appended(partition, self.cluster.now_ms)
+            for offset, record in enumerate(batch if followed is not None else (), base_offset):
                 followed.appended(partition, record, offset)
 
     # creation

@@ -12,12 +12,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from mockbroker.groups.classic.group import ClassicGroup
-from mockbroker.groups.classic.members import PendingAnswer
-from mockbroker.groups.classic.states import ClassicGroupState
-from mockbroker.groups.offsets import Committed
+from mockbroker.groups.classic.members import ClassicGroupState, PendingAnswer
 from mockbroker.state.errors import ApiError
+from protocol.embedded.group_log import OffsetCommitValue
 from protocol.error_codes import ErrorCode
-from tests.group_driver import GROUP, GroupDriver
+from tests.group_driver import GROUP, GroupDriver, commit_offsets
 
 REBALANCE_MS = 20_000
 clients = st.integers(0, 5)
@@ -173,11 +172,17 @@ class GroupLife(RuleBasedStateMachine):
     def commit(self, number: int) -> None:
         client = self.everyone[number]
         if client.member_id and client.generation >= 0:
-            offsets = {("orders", 0): Committed(1)}
+            offsets = {("orders", 0): OffsetCommitValue(1)}
             with self.nobody_lost():
                 try:
-                    self.driver.groups.commit(
-                        GROUP, client.generation, client.member_id, client.instance_id, offsets, self.now_ms
+                    commit_offsets(
+                        self.driver.groups,
+                        GROUP,
+                        offsets,
+                        self.now_ms,
+                        generation=client.generation,
+                        member_id=client.member_id,
+                        instance_id=client.instance_id,
                     )
                 except ApiError as error:
                     if error.code != ErrorCode.REBALANCE_IN_PROGRESS:

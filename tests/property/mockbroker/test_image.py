@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from mockbroker.groups.classic.group import ClassicGroup
-from mockbroker.groups.classic.states import ClassicGroupState
+from mockbroker.groups.classic.members import ClassicGroupState
 from mockbroker.groups.kind import Sender
-from mockbroker.groups.offsets import Committed
 from mockbroker.state.brokers.broker import Broker
 from mockbroker.state.cluster import Cluster
 from mockbroker.state.errors import ApiError
@@ -24,8 +23,8 @@ from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC
 from mockbroker.state.transactions.states import Producer
 from protocol.calls import encode
 from protocol.codec import decode_as
-from protocol.embedded.group_log import GroupMetadataKey
-from tests.group_driver import VERSION, WITHOUT_IDS, join_request, sync_request
+from protocol.embedded.group_log import GroupMetadataKey, OffsetCommitValue
+from tests.group_driver import VERSION, WITHOUT_IDS, commit_offsets, join_request, sync_request
 from tests.internal_topics import end_transaction
 from tests.unit.mockbroker.handlers.records import batch
 
@@ -234,16 +233,18 @@ class ImageLife(RuleBasedStateMachine):
 
     @rule(group_id=groups, name=names, index=st.integers(0, 2), offset=st.integers(0, 9), staged=st.booleans())
     def commit(self, group_id: str, name: str, index: int, offset: int, staged: bool) -> None:
-        offsets = {(name, index): Committed(offset, 1, "note")}
+        offsets = {(name, index): OffsetCommitValue(offset, 1, "note")}
         with suppress(ApiError):
             if staged:
                 producer = (1000 + index, 0)
-                self.cluster.groups.commit(group_id, -1, "", None, offsets, self.now_ms, producer=producer)
+                commit_offsets(self.cluster.groups, group_id, offsets, self.now_ms, producer=producer)
             else:
                 group = self.group(group_id) if self.exists(group_id) else None
                 member_id = next(iter(group.members), "") if group else ""
                 generation = group.generation if group and member_id else -1
-                self.cluster.groups.commit(group_id, generation, member_id, None, offsets, self.now_ms)
+                commit_offsets(
+                    self.cluster.groups, group_id, offsets, self.now_ms, generation=generation, member_id=member_id
+                )
 
     @rule(index=st.integers(0, 2), committed=st.booleans())
     def end_transaction(self, index: int, committed: bool) -> None:

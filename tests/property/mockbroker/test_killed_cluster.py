@@ -11,12 +11,13 @@ import pytest
 
 from mockbroker.data_directories.files import Files
 from mockbroker.data_directories.storage import Storage
-from mockbroker.groups.offsets import Committed
 from mockbroker.state.brokers.broker import Broker
 from mockbroker.state.cluster import Cluster
 from mockbroker.state.logs.appending import append
 from mockbroker.state.transactions.states import Producer, TransactionState
+from protocol.embedded.group_log import OffsetCommitValue
 from protocol.records import iter_records
+from tests.group_driver import commit_offsets
 from tests.unit.mockbroker.handlers.records import batch
 
 SETTINGS = {"offsets.topic.num.partitions": 2, "transaction.state.log.num.partitions": 2}
@@ -98,7 +99,7 @@ class Process:
 
     def offset_command(self) -> None:
         group = self.rng.choice(GROUPS)
-        self.cluster.groups.commit(group, -1, "", None, {("orders", 0): Committed(self.count)}, self.now_ms)
+        commit_offsets(self.cluster.groups, group, {("orders", 0): OffsetCommitValue(self.count)}, self.now_ms)
         self.told.offsets[group] = self.count
 
     def initialise_command(self) -> None:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mockbroker.streams_groups.members import StreamsMember
+from mockbroker.streams_groups.group import HeldTasks, StreamsMember, TaskSet
 from mockbroker.streams_groups.sticky_assignor import assign_tasks
-from mockbroker.streams_groups.tasks import HeldTasks, TaskSet
 from mockbroker.streams_groups.topology import ConfiguredSubtopology, Subtopology
 
 STATELESS, STATEFUL = Subtopology(), Subtopology(state_changelog_topics=[Subtopology.TopicInfo(name="counts")])

@@ -3,7 +3,6 @@ from __future__ import annotations
 import pytest
 
 from mockbroker.core.simulation import Simulation
-from mockbroker.groups.offsets import Committed
 from mockbroker.state.brokers.broker import Broker
 from mockbroker.state.cluster import Cluster
 from mockbroker.state.errors import ApiError
@@ -16,8 +15,10 @@ from protocol.apis.groups import DescribeGroupsRequest
 from protocol.apis.list_offsets import ListOffsetsRequest
 from protocol.apis.metadata import MetadataRequest
 from protocol.apis.produce import ProduceRequest
+from protocol.embedded.group_log import OffsetCommitValue
 from protocol.error_codes import ErrorCode
 from protocol.records import Record, build_batch
+from tests.group_driver import commit_offsets
 
 DAY_MS = 24 * 60 * 60 * 1000
 
@@ -314,11 +315,11 @@ def test_a_jump_leaves_members_sessions_alone(sim):
 
 
 def test_offsets_of_a_group_without_members_are_dropped_once_they_are_too_old(sim, orders):
-    committed = {("orders", 0): Committed(3)}
+    committed = {("orders", 0): OffsetCommitValue(3)}
     groups = sim.cluster.groups
-    groups.commit("early", -1, "", None, committed, sim.now_ms)
+    commit_offsets(groups, "early", committed, sim.now_ms)
     sim.jump_clock(6 * DAY_MS)
-    groups.commit("late", -1, "", None, committed, sim.now_ms)
+    commit_offsets(groups, "late", committed, sim.now_ms)
     sim.jump_clock(2 * DAY_MS)
     assert [group.id for group in groups.select()] == ["late"]
     assert groups.offsets("late").get(("orders", 0)).offset == 3
@@ -338,7 +339,9 @@ def test_offsets_of_a_group_with_members_stay(sim, orders):
     sync = SyncGroupRequest(group_id="readers", generation_id=1, member_id=joined.member_id)
     sim.ask(sync, version=3, broker=sim.cluster.internal_topics.coordinator("readers").id)
     groups = sim.cluster.groups
-    groups.commit("readers", 1, joined.member_id, None, {("orders", 0): Committed(3)}, sim.now_ms)
+    commit_offsets(
+        groups, "readers", {("orders", 0): OffsetCommitValue(3)}, sim.now_ms, generation=1, member_id=joined.member_id
+    )
     sim.jump_clock(8 * DAY_MS)
     assert groups.offsets("readers").get(("orders", 0)).offset == 3
 

@@ -12,9 +12,10 @@ import pytest
 from mockbroker.data_directories.directory import METADATA, DataDirectoryError
 from mockbroker.data_directories.files import Files, StorageError
 from mockbroker.data_directories.storage import Storage
-from mockbroker.groups.offsets import Committed
 from mockbroker.state.brokers.broker import Broker
 from mockbroker.state.cluster import Cluster
+from protocol.embedded.group_log import OffsetCommitValue
+from tests.group_driver import commit_offsets
 
 
 class NotedFiles(Files):
@@ -52,7 +53,7 @@ def path(tmp_path: Path) -> Path:
     """A directory that a cluster of three brokers has closed, with the topic orders and a group."""
     kept = Kept(tmp_path / "data")
     kept.cluster.replication_control.create("orders", 4, 3)
-    kept.cluster.groups.commit("readers", -1, "", None, {("orders", 0): Committed(5)}, 0)
+    commit_offsets(kept.cluster.groups, "readers", {("orders", 0): OffsetCommitValue(5)}, 0)
     kept.close()
     return tmp_path / "data"
 
@@ -92,7 +93,7 @@ def test_logs_without_their_metadata_are_refused(path):
 def test_damage_in_the_middle_of_a_log_is_refused_and_the_directory_is_free_again(path):
     kept = Kept(path)
     for offset in range(2):
-        kept.cluster.groups.commit("readers", -1, "", None, {("orders", 0): Committed(offset)}, 0)
+        commit_offsets(kept.cluster.groups, "readers", {("orders", 0): OffsetCommitValue(offset)}, 0)
     kept.close()
     (file,) = (one for one in path.glob("*/*.log") if one.parent.name != METADATA)
     data = bytearray(file.read_bytes())
@@ -111,7 +112,7 @@ def test_with_fsync_always_a_commit_of_offsets_and_of_metadata_is_synced_before_
     kept = Kept(path, always=True)
     kept.storage.sync()
     kept.files.synced.clear()
-    kept.cluster.groups.commit("readers", -1, "", None, {("orders", 0): Committed(6)}, 0)
+    commit_offsets(kept.cluster.groups, "readers", {("orders", 0): OffsetCommitValue(6)}, 0)
     kept.storage.sync()
     assert len(kept.files.synced) == 1
     assert kept.files.synced[0] != METADATA
@@ -125,7 +126,7 @@ def test_with_fsync_always_a_commit_of_offsets_and_of_metadata_is_synced_before_
 def test_a_failed_sync_is_told_until_one_succeeds(path):
     kept = Kept(path, always=True)
     kept.files.fails = True
-    kept.cluster.groups.commit("readers", -1, "", None, {("orders", 0): Committed(6)}, 0)
+    commit_offsets(kept.cluster.groups, "readers", {("orders", 0): OffsetCommitValue(6)}, 0)
     for _ in range(2):
         with pytest.raises(StorageError):
             kept.storage.sync()
@@ -133,7 +134,7 @@ def test_a_failed_sync_is_told_until_one_succeeds(path):
     kept.storage.sync()
     kept.close()
     after = Kept(path)
-    assert after.cluster.groups.offsets("readers").get(("orders", 0)) == Committed(6)
+    assert after.cluster.groups.offsets("readers").get(("orders", 0)) == OffsetCommitValue(6)
     after.close()
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from mockbroker.groups.classic.states import ClassicGroupState
-from mockbroker.groups.offsets import Committed
+from mockbroker.groups.classic.members import ClassicGroupState
 from mockbroker.state.errors import ApiError
 from protocol.embedded.consumer_protocol import ConsumerProtocolSubscription
+from protocol.embedded.group_log import OffsetCommitValue
 from protocol.embedded.versioned import write_versioned
 from protocol.error_codes import ErrorCode
-from tests.group_driver import GROUP, SESSION_MS, GroupDriver, heartbeat_request, sync_request
+from tests.group_driver import GROUP, SESSION_MS, GroupDriver, commit_offsets, heartbeat_request, sync_request
 from tests.internal_topics import end_transaction
 
 ORDERS_0, ORDERS_1 = ("orders", 0), ("orders", 1)
@@ -29,8 +29,16 @@ def refusal(command):
 
 
 def commit(driver, generation=-1, member_id="", offsets=None, *, group_id=GROUP, instance_id=None):
-    offsets = {ORDERS_0: Committed(7)} if offsets is None else offsets
-    driver.groups.commit(group_id, generation, member_id, instance_id, offsets, driver.now_ms)
+    offsets = {ORDERS_0: OffsetCommitValue(7)} if offsets is None else offsets
+    commit_offsets(
+        driver.groups,
+        group_id,
+        offsets,
+        driver.now_ms,
+        generation=generation,
+        member_id=member_id,
+        instance_id=instance_id,
+    )
     return driver.groups.offsets(group_id).partitions()
 
 
@@ -109,7 +117,7 @@ def test_a_commit_of_nobodys_creates_a_group_without_protocol(driver):
     assert commit(driver) == [ORDERS_0]
     group = driver.group
     assert (group.state, group.protocol_type, group.generation) == (ClassicGroupState.EMPTY, None, 0)
-    assert driver.groups.offsets(GROUP).get(ORDERS_0) == Committed(7)
+    assert driver.groups.offsets(GROUP).get(ORDERS_0) == OffsetCommitValue(7)
 
 
 def test_a_commit_for_a_generation_of_no_group_is_refused(driver):
@@ -162,15 +170,17 @@ def test_a_commit_is_a_sign_of_life(driver):
 
 
 def stage(driver, generation=-1, member_id="", offset=9):
-    offsets = {ORDERS_0: Committed(offset)}
-    driver.groups.commit(GROUP, generation, member_id, None, offsets, driver.now_ms, producer=(5, 0))
+    offsets = {ORDERS_0: OffsetCommitValue(offset)}
+    commit_offsets(
+        driver.groups, GROUP, offsets, driver.now_ms, generation=generation, member_id=member_id, producer=(5, 0)
+    )
 
 
 def test_a_transactions_offsets_count_once_it_commits(driver):
     stage(driver)
     assert driver.groups.offsets(GROUP).partitions() == []
     end_transaction(driver.cluster, 5, committed=True)
-    assert driver.groups.offsets(GROUP).get(ORDERS_0) == Committed(9)
+    assert driver.groups.offsets(GROUP).get(ORDERS_0) == OffsetCommitValue(9)
 
 
 def test_an_aborted_transactions_offsets_never_count(driver):
@@ -200,7 +210,7 @@ def delete(driver, *partitions):
 
 
 def test_offsets_of_a_group_without_members_can_be_deleted(driver):
-    commit(driver, offsets={ORDERS_0: Committed(1), ORDERS_1: Committed(2)})
+    commit(driver, offsets={ORDERS_0: OffsetCommitValue(1), ORDERS_1: OffsetCommitValue(2)})
     assert delete(driver, ORDERS_0) == {ORDERS_0: ErrorCode.NONE}
     assert driver.groups.offsets(GROUP).partitions() == [ORDERS_1]
 
@@ -209,7 +219,7 @@ def test_offsets_of_a_topic_that_a_member_reads_are_kept(driver):
     subscription = write_versioned(ConsumerProtocolSubscription(topics=["orders"]), 0)
     leader, _ = driver.enter(protocols=(("range", subscription),))
     driver.sync(leader)
-    commit(driver, 1, leader, {ORDERS_0: Committed(1), ("events", 0): Committed(2)})
+    commit(driver, 1, leader, {ORDERS_0: OffsetCommitValue(1), ("events", 0): OffsetCommitValue(2)})
     assert delete(driver, ORDERS_0, ("events", 0)) == {
         ORDERS_0: ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC,
         ("events", 0): ErrorCode.NONE,
@@ -233,7 +243,7 @@ def test_offsets_of_no_group_cannot_be_deleted(driver):
 
 def test_a_deleted_topic_is_forgotten_by_every_group(driver):
     commit(driver)
-    commit(driver, group_id="others", offsets={("events", 0): Committed(1), ORDERS_1: Committed(2)})
+    commit(driver, group_id="others", offsets={("events", 0): OffsetCommitValue(1), ORDERS_1: OffsetCommitValue(2)})
     driver.groups.forget_topic("orders")
     assert driver.groups.offsets(GROUP).partitions() == []
     assert driver.groups.offsets("others").partitions() == [("events", 0)]

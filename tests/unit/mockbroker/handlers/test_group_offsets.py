@@ -7,10 +7,10 @@ import pytest
 import protocol
 from mockbroker.groups.classic.members import topics_in
 from mockbroker.groups.kind import Sender
-from mockbroker.groups.offsets import Committed
 from protocol.apis.group_offsets import OffsetCommitRequest, OffsetDeleteRequest, OffsetFetchRequest
+from protocol.embedded.group_log import OffsetCommitValue
 from protocol.error_codes import ErrorCode
-from tests.group_driver import WITHOUT_IDS, join_request
+from tests.group_driver import WITHOUT_IDS, commit_offsets, join_request
 
 READERS = "readers"
 NO_TOPIC = bytes(15) + b"\1"
@@ -88,8 +88,9 @@ def test_offsets_are_committed_in_every_version(sim, version):
     assert commit(sim, {0: 5, 1: 7}, version=version) == {0: ErrorCode.NONE, 1: ErrorCode.NONE}
     offsets = sim.cluster.groups.offsets(READERS)
     leader_epoch = 3 if version >= 6 else -1
-    assert offsets.get(("orders", 0)) == Committed(5, leader_epoch, "note")
-    assert offsets.get(("orders", 1)) == Committed(7, leader_epoch, "note")
+    for index, offset in ((0, 5), (1, 7)):
+        value = offsets.get(("orders", index))
+        assert (value.offset, value.leader_epoch, value.metadata) == (offset, leader_epoch, "note")
 
 
 @pytest.mark.parametrize("version", range(11))
@@ -113,7 +114,7 @@ def test_no_topics_means_all_that_the_group_has_in_order(sim, version):
 @pytest.mark.parametrize("version", [7, 8, 9, 10])
 def test_an_offset_that_a_transaction_may_still_change_is_unstable_to_whoever_asks_for_stable_ones(sim, version):
     commit(sim, {0: 5, 1: 7})
-    sim.cluster.groups.commit(READERS, -1, "", None, {("orders", 0): Committed(9)}, sim.now_ms, producer=(1, 0))
+    commit_offsets(sim.cluster.groups, READERS, {("orders", 0): OffsetCommitValue(9)}, sim.now_ms, producer=(1, 0))
     wanted = {"orders": [0, 1]}
     assert fetch(sim, wanted, version=version)["orders", 0] == (5, "note", ErrorCode.NONE)
     assert fetch(sim, wanted, version=version, require_stable=True) == {
@@ -180,7 +181,7 @@ def test_unknown_topics_have_no_offsets_and_unknown_topic_ids_are_an_error(sim):
 
 def test_offsets_of_topics_that_have_no_id_any_more_are_left_out_of_all_by_id(sim):
     commit(sim, {0: 5})
-    sim.cluster.groups.commit(READERS, -1, "", None, {("gone", 0): Committed(1)}, sim.now_ms)
+    commit_offsets(sim.cluster.groups, READERS, {("gone", 0): OffsetCommitValue(1)}, sim.now_ms)
     assert ("gone", 0) in fetch(sim, None, version=9)
     assert list(fetch(sim, None, version=10)) == [("orders", 0)]
 
@@ -190,8 +191,11 @@ def test_no_metadata_is_kept_as_an_empty_text(sim):
     assert fetch(sim, {"orders": [0]})["orders", 0] == (5, "", ErrorCode.NONE)
 
 
-def test_metadata_too_long_is_refused(sim):
-    assert commit(sim, {0: 5}, metadata="x" * 4097) == {0: ErrorCode.OFFSET_METADATA_TOO_LARGE}
+@pytest.mark.parametrize(("letter", "units"), [("x", 1), ("\u00fc", 1), ("\U0001f600", 2)])
+def test_metadata_longer_than_4096_units_of_java_is_refused(sim, letter, units):
+    assert commit(sim, {0: 5}, metadata=letter * (4096 // units)) == {0: ErrorCode.NONE}
+    too_long = letter * (4096 // units + 1)
+    assert commit(sim, {0: 5}, metadata=too_long) == {0: ErrorCode.OFFSET_METADATA_TOO_LARGE}
 
 
 def test_metadata_too_long_spoils_only_its_own_partition(sim):

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from mockbroker.groups.kind import Sender
-from mockbroker.groups.offsets import Committed
 from mockbroker.handlers import groups
 from protocol.apis.groups import DeleteGroupsRequest, DescribeGroupsRequest, ListGroupsRequest
+from protocol.embedded.group_log import OffsetCommitValue
 from protocol.error_codes import ErrorCode
-from tests.group_driver import VERSION, join_request, sync_request
+from tests.group_driver import VERSION, commit_offsets, join_request, sync_request
 
 READERS, SIMPLE = "readers", "simple"
 NOT_REQUESTED = -2147483648
@@ -20,7 +20,7 @@ def sim(sim):
     """Three brokers; the group READERS with one static member without assignment yet, and the empty group SIMPLE."""
     joining = join_request(instance_id="i1", group_id=READERS)
     sim.cluster.groups.join(joining, Sender(VERSION, "client", "/127.0.0.1"), sim.now_ms, sim.engine.path.rng)
-    sim.cluster.groups.commit(SIMPLE, -1, "", None, {("orders", 0): Committed(1)}, sim.now_ms)
+    commit_offsets(sim.cluster.groups, SIMPLE, {("orders", 0): OffsetCommitValue(1)}, sim.now_ms)
     sim.cluster.internal_topics.coordinator(READERS)
     return sim
 

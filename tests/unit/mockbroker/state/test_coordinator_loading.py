@@ -7,13 +7,14 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from mockbroker.groups.offsets import Committed, commits, deletions
+from mockbroker.groups.offsets import offset_records
 from mockbroker.state.coordinator_log import load_shard, log_record
 from mockbroker.state.coordinator_shard import CoordinatorShard, RecordsByKey
 from mockbroker.state.logs.log import StoredBatch
 from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from mockbroker.state.transactions.states import new_value, record
 from protocol import DecodeError
+from protocol.embedded.group_log import OffsetCommitValue
 from protocol.embedded.transaction_log import TransactionLogKey
 from protocol.records import Record, build_batch, build_transaction_marker, iter_batches
 
@@ -45,7 +46,7 @@ class LogBytes:
         return self.add(data)
 
     def commit(self, group: str, offset: int, producer_id: int = -1) -> LogBytes:
-        return self.put(list(commits(group, {PLACE: Committed(offset)}, 0)), producer_id)
+        return self.put(offset_records(group, {PLACE: OffsetCommitValue(offset)}), producer_id)
 
     def end(self, producer_id: int, *, commit: bool, epoch: int = 0) -> LogBytes:
         return self.add(
@@ -77,7 +78,7 @@ def offsets_in(by_group: RecordsByKey) -> dict[str, int]:
 def test_the_last_offset_counts_and_a_tombstone_ends_it():
     log = LogBytes().commit("readers", 1).commit("readers", 2).commit("others", 3)
     assert offsets(log.load()) == {"readers": 2, "others": 3}
-    log.put(deletions("readers", [PLACE]))
+    log.put(offset_records("readers", dict.fromkeys([PLACE])))
     assert offsets(log.load()) == {"others": 3}
 
 
@@ -115,7 +116,7 @@ def test_a_copy_changes_by_itself():
     shard, copy = log.load(), log.load().copy()
     assert copy == shard
     copy.end_transaction(7, 1, committed=True)
-    copy.replay(deletions("others", [PLACE]))
+    copy.replay(offset_records("others", dict.fromkeys([PLACE])))
     assert (offsets(copy), pending(copy)) == ({"readers": 5}, {})
     assert shard == log.load()
 

@@ -13,9 +13,8 @@ from typing import Any
 
 import pytest
 
-from mockbroker.groups.classic.states import ClassicGroupState
+from mockbroker.groups.classic.members import ClassicGroupState
 from mockbroker.groups.kind import Sender
-from mockbroker.groups.offsets import Committed
 from mockbroker.state.brokers.broker import Broker
 from mockbroker.state.cluster import Cluster
 from mockbroker.state.image import Image
@@ -23,7 +22,8 @@ from mockbroker.state.logs.appending import append
 from mockbroker.state.logs.store import LogStore
 from mockbroker.state.topics.coordinator_keys import TRANSACTIONS_TOPIC
 from mockbroker.state.transactions.states import STATE_NAMES, Producer, TransactionState
-from tests.group_driver import RANGE, WITHOUT_IDS, heartbeat_request, join_request, sync_request
+from protocol.embedded.group_log import OffsetCommitValue
+from tests.group_driver import RANGE, WITHOUT_IDS, commit_offsets, heartbeat_request, join_request, sync_request
 from tests.internal_topics import end_transaction
 from tests.unit.mockbroker.handlers.records import batch
 
@@ -260,22 +260,22 @@ def test_a_group_that_waits_for_its_members_goes_back_to_its_last_stable_generat
 
 
 def test_offsets_are_found_again_and_with_them_groups_that_have_nothing_else(runs):
-    runs.cluster.groups.commit(GROUP, -1, "", None, {("orders", 0): Committed(5, 1, "note")}, 0)
+    commit_offsets(runs.cluster.groups, GROUP, {("orders", 0): OffsetCommitValue(5, 1, "note")}, 0)
     groups = runs.restart().groups
-    assert groups.offsets(GROUP).get(("orders", 0)) == Committed(5, 1, "note")
+    assert groups.offsets(GROUP).get(("orders", 0)) == OffsetCommitValue(5, 1, "note")
     assert groups.get(GROUP).state is ClassicGroupState.EMPTY
 
 
 def test_offsets_of_a_transaction_that_is_open_at_a_restart_count_once_it_is_committed(runs):
-    runs.cluster.groups.commit(GROUP, -1, "", None, {("orders", 0): Committed(5)}, 0, producer=(7, 0))
+    commit_offsets(runs.cluster.groups, GROUP, {("orders", 0): OffsetCommitValue(5)}, 0, producer=(7, 0))
     groups = runs.restart().groups
     assert groups.offsets(GROUP).is_unstable(("orders", 0))
     end_transaction(runs.cluster, 7, committed=True)
-    assert groups.offsets(GROUP).get(("orders", 0)) == Committed(5)
+    assert groups.offsets(GROUP).get(("orders", 0)) == OffsetCommitValue(5)
 
 
 def test_a_deleted_group_stays_deleted(runs):
-    runs.cluster.groups.commit(GROUP, -1, "", None, {("orders", 0): Committed(5)}, 0)
+    commit_offsets(runs.cluster.groups, GROUP, {("orders", 0): OffsetCommitValue(5)}, 0)
     runs.cluster.groups.delete(GROUP)
     assert runs.restart().groups.select() == []
 

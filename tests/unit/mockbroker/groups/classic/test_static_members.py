@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from mockbroker.groups.classic.states import ClassicGroupState
+from mockbroker.groups.classic.members import ClassicGroupState
 from mockbroker.state.errors import ApiError
 from protocol.error_codes import ErrorCode
-from tests.group_driver import REBALANCE_MS, SESSION_MS, GroupDriver
+from tests.group_driver import REBALANCE_MS, SESSION_MS, GroupDriver, commit_offsets
 
 LEADER, FOLLOWER = "instance-1", "instance-2"
 
@@ -52,7 +52,9 @@ def test_the_member_that_was_replaced_is_fenced(driver):
     for refused in (
         lambda: driver.join(old_id, instance_id=FOLLOWER),
         lambda: driver.sync(old_id, instance_id=FOLLOWER),
-        lambda: driver.groups.commit("readers", generation, old_id, FOLLOWER, {}, driver.now_ms),
+        lambda: commit_offsets(
+            driver.groups, "readers", {}, driver.now_ms, generation=generation, member_id=old_id, instance_id=FOLLOWER
+        ),
     ):
         with pytest.raises(ApiError) as refusal:
             refused()

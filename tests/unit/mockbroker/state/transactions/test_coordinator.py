@@ -4,7 +4,6 @@ import pytest
 from msgspec import structs
 
 from mockbroker.core.simulation import Simulation
-from mockbroker.groups.offsets import Committed
 from mockbroker.state.errors import ApiError
 from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from mockbroker.state.transactions.states import (
@@ -16,8 +15,10 @@ from mockbroker.state.transactions.states import (
     record,
 )
 from protocol.apis.fetch import FetchRequest
+from protocol.embedded.group_log import OffsetCommitValue
 from protocol.error_codes import ErrorCode
 from protocol.records import ControlType, control_type, coordinator_epoch, iter_records
+from tests.group_driver import commit_offsets
 from tests.transaction_driver import NEW, OLD, TOPIC, TransactionalProducer, fetched, visible
 
 RETRY_MS = 100
@@ -285,7 +286,7 @@ def test_a_reset_forgets_the_transactions_that_came_afterwards(sim):
 def test_the_earlier_of_two_commits_of_an_offset_counts_for_nothing(sim):
     producer = TransactionalProducer(sim)
     assert producer.init() == producer.commit_offset(7) == 0
-    sim.cluster.groups.commit("readers", -1, "", None, {(TOPIC, 0): Committed(9)}, sim.now_ms)
+    commit_offsets(sim.cluster.groups, "readers", {(TOPIC, 0): OffsetCommitValue(9)}, sim.now_ms)
     assert producer.end() == 0
     assert sim.cluster.groups.offsets("readers").get((TOPIC, 0)).offset == 9
 
@@ -296,7 +297,7 @@ def test_an_expired_transactional_id_takes_its_producer_from_the_group_coordinat
     producer = begun(sim)
     assert producer.commit_offset(3) == 0
     assert producer.end() == 0
-    (shard,) = sim.cluster.internal_topics.shards(OFFSETS_TOPIC)
+    (shard,) = [one for one in sim.cluster.internal_topics.shards(OFFSETS_TOPIC) if one.end]
     assert producer.producer_id in shard.producer_epochs
     sim.advance(7_000_000 + 3_600_000)
     assert not shard.producer_epochs
