@@ -52,17 +52,12 @@ UTF16_BYTES = 2
 @handles(OffsetCommitRequest, access=Needs(group="Read", topic="Read"), errors=Errors(injected="request"))
 def offset_commit(call: Call, request: OffsetCommitRequest) -> OffsetCommitResponse:
     """Commit the offsets of all valid partitions; every partition has its own error."""
-    expires_ms = NEVER
-    if request.retention_time_ms != NEVER:
-        expires_ms = call.cluster.clock.at(call.now_ms) + request.retention_time_ms
 
     def store(offsets: Offsets) -> None:
         check_coordinator(call, request.group_id)
         commit(call, request, offsets)
 
-    return store_offsets(
-        call, request, OffsetCommitResponse, store, new_codes_since=GROUP_NOT_FOUND_VERSION, expires_ms=expires_ms
-    )
+    return store_offsets(call, request, OffsetCommitResponse, store, new_codes_since=GROUP_NOT_FOUND_VERSION)
 
 
 @handles(
@@ -185,7 +180,6 @@ def store_offsets(
     store: Callable[[Offsets], None],
     *,
     new_codes_since: int,
-    expires_ms: int = NEVER,
 ) -> CommitResponse:
     """The response: the result of ``store`` for each existing partition, an error for the others.
 
@@ -196,11 +190,11 @@ def store_offsets(
     Args:
         store: called with the offsets of all existing partitions that can be stored; raises an error of all.
         new_codes_since: the first version with the codes of KIP-848.
-        expires_ms: when the offsets expire, by the wall clock.
     """
     offsets: Offsets = {}
     results: list[Any] = []
     cluster, (by_topic, _) = call.cluster, served_api(call.api_key).parts(call.version)
+    retention_ms = getattr(request, "retention_time_ms", NEVER)  # until version 4 of OffsetCommit
     wall_ms, max_metadata_units = cluster.clock.at(call.now_ms), cluster.settings["offset.metadata.max.bytes"]
 
     def take(_call: Call, entry: Any, topic: Any, wanted: Any) -> None:
@@ -214,7 +208,7 @@ def store_offsets(
             leader_epoch=wanted.committed_leader_epoch,
             metadata=metadata,
             commit_timestamp=wall_ms,
-            expire_timestamp=expires_ms,
+            expire_timestamp=NEVER if retention_ms == NEVER else wall_ms + retention_ms,
             topic_id=partition.topic.id,
         )
 
