@@ -378,5 +378,5 @@ class Cluster:
         self.liveness.brokers_changed()
         self.replication.refresh(self.partitions(), self.now_ms)
         self.replication_control.leaders.elect(self.topics.values())
-        self.support.brokers_changed(self.topics)
+        self.support.brokers_changed()
         self.changed()

@@ -247,7 +247,7 @@ class MetadataSupport:
     def broker_stopped(self, broker: Broker, now_ms: int) -> None:
         """Handle the stop of a broker."""
 
-    def brokers_changed(self, topics: Mapping[str, Topic]) -> None:
+    def brokers_changed(self) -> None:
         """Update metadata after brokers started or stopped and leaders were elected."""
 
     def lost_controller(self, broker_id: int) -> None:
@@ -256,7 +256,7 @@ class MetadataSupport:
     def leader_changes(self, partition: Partition) -> None:
         """Handle a leader change that is about to happen."""
 
-    def session_expired(self, broker_id: int, now_ms: int) -> None:
+    def session_expired(self, broker_id: int) -> None:
         """Handle the end of a broker's session while the broker is up."""
 
     def found_controller(self, broker: Broker, now_ms: int) -> None:

@@ -105,7 +105,7 @@ def resume(cluster: Cluster, now_ms: int, snapshot: ClusterSnapshot | None = Non
     cluster.replication.refresh(cluster.partitions(), now_ms)
     cluster.log_cleanup.schedule_all(now_ms)
     cluster.internal_topics.restore()
-    cluster.support.brokers_changed(cluster.topics)
+    cluster.support.brokers_changed()
     if snapshot is not None:
         forget_members(cluster)
     if OFFSETS_TOPIC in cluster.topics:

@@ -8,26 +8,19 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from mockbroker.state.settings import PROTOCOL_SETTING
+from mockbroker.zookeeper.controller import BROKER_IDS, UpdateDelivery
 
 if TYPE_CHECKING:
     from mockbroker.state.cluster import Cluster
 
 
-class UpdateMetadataView(msgspec.Struct):
-    """The last UpdateMetadata sent to a broker: ``outcome`` is taken, stale, refused or unreachable."""
-
-    version: int
-    controller: int
-    outcome: str
-
-
 class ZooKeeperBrokerView(msgspec.Struct):
-    """The software of a broker in ZooKeeper mode, and the live brokers in its metadata cache."""
+    """A broker in ZooKeeper mode: its software, the last update sent to it, and the live brokers in its cache."""
 
     id: int
     release: str
     protocol: str = msgspec.field(name=PROTOCOL_SETTING)
-    update_metadata: UpdateMetadataView | None
+    update_metadata: UpdateDelivery | None
     knows_brokers: list[int]
 
 
@@ -45,15 +38,12 @@ class ZooKeeperView(msgspec.Struct):
         zookeeper = cluster.other_mode
         if zookeeper is None:
             return msgspec.UNSET
-        last = {
-            update.broker_id: UpdateMetadataView(update.version, update.controller_id, outcome)
-            for update, outcome in zookeeper.deliveries
-        }
+        last = dict(zookeeper.deliveries)
         return cls(
             controller_epoch=zookeeper.controller_epoch,
             problem=zookeeper.problem,
             registrations={
-                path: json.loads(registration) for path, registration in zookeeper.registry.registrations().items()
+                f"{BROKER_IDS}/{broker_id}": json.loads(one.data) for broker_id, one in zookeeper.registrations.items()
             },
             brokers=[
                 ZooKeeperBrokerView(

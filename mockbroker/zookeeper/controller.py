@@ -16,6 +16,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
+import msgspec
+
 from kafka_rack.broker_registration import SECURITY_PROTOCOL, read_broker, write_broker
 from kafka_rack.errors import KafkaRackError, UnreadableRegistrationError
 from mockbroker.state.brokers.broker import Broker
@@ -32,7 +34,6 @@ from mockbroker.state.metadata import (
 from mockbroker.state.releases import Version
 from mockbroker.state.security.protocols import ANONYMOUS, PLAINTEXT
 from mockbroker.state.settings import PROTOCOL_SETTING
-from mockbroker.zookeeper.registry import BROKER_IDS, CONTROLLER, CONTROLLER_EPOCH, NOT_REGISTERED, Registry
 from mockbroker.zookeeper.releases import (
     ROLES_SETTING,
     ZOOKEEPER_SETTING,
@@ -50,6 +51,9 @@ if TYPE_CHECKING:
 ISR_WITHOUT_LEADER = "2.4"
 """The release since which a partition without a leader shows its ISR."""
 MAX_DELIVERIES = 10_000
+BROKER_IDS = "/brokers/ids"
+"""The node of ZooKeeper with the brokers' registrations."""
+NOT_REGISTERED = -1
 
 TAKEN, STALE, REFUSED, UNREACHABLE = "taken", "stale", "refused", "unreachable"
 """Outcomes of an update: the broker took it, knows a newer controller, closed the connection, or was unreachable."""
@@ -58,17 +62,26 @@ States = dict[tuple[str, int], TopicPartitionState]
 """By topic and partition."""
 
 
-class UpdateDelivery(NamedTuple):
-    """An update that was sent, and its outcome; a repeated update has a delivery for each attempt."""
+class Registration(NamedTuple):
+    """A broker's registration: its JSON, and the zxid of its node, which is the broker's epoch."""
 
-    update: MetadataUpdate
+    data: bytes
+    epoch: int
+
+
+class UpdateDelivery(msgspec.Struct):
+    """An UpdateMetadata that was sent: ``outcome`` is taken, stale, refused or unreachable; once for each attempt."""
+
+    version: int
+    controller: int
     outcome: str
 
 
 @dataclass(slots=True, eq=False)
 class ZooKeeperMode(MetadataSupport):
-    """A cluster's registry and controller, and the software and metadata cache of each broker.
+    """A cluster's registrations and controller, and the software and metadata cache of each broker.
 
+    ``registrations`` are those in ZooKeeper, by broker, sorted; ``live`` those that the controller has read.
     ``problem`` says why the controller could not read the registrations, None if it could; it then continues with the
     brokers that it knew, as Kafka 0.9.0.0 does.
     """
@@ -80,20 +93,20 @@ class ZooKeeperMode(MetadataSupport):
     configured: dict[int, BrokerSoftware]
     """The software of each broker from its next start on."""
     running: dict[int, BrokerSoftware] = field(init=False)
-    registry: Registry = field(default_factory=Registry)
+    registrations: dict[int, Registration] = field(default_factory=dict)
     caches: dict[int, MetadataCache] = field(default_factory=dict)
     controller_id: int = NO_CONTROLLER
     controller_epoch: int = 0
     live: dict[int, CachedBroker] = field(default_factory=dict)
     problem: str | None = None
-    deliveries: deque[UpdateDelivery] = field(default_factory=lambda: deque(maxlen=MAX_DELIVERIES))
+    deliveries: deque[tuple[int, UpdateDelivery]] = field(default_factory=lambda: deque(maxlen=MAX_DELIVERIES))
+    """The last updates that were sent, each with its broker."""
     _states: States = field(default_factory=dict)
     _sent: dict[int, tuple[int, tuple[CachedBroker, ...], States]] = field(default_factory=dict)
     """The epoch of each live broker, and the brokers and partitions that the controller has sent it."""
-    _updates: list[MetadataUpdate] = field(default_factory=list)
     _cut_off: set[int] = field(default_factory=set)  # brokers that the controller cannot reach
     _propagated_version: int = -1
-    _now_ms: int = 0
+    _zxid: int = 0
 
     def __post_init__(self) -> None:
         self.running = dict(self.configured)
@@ -135,23 +148,23 @@ class ZooKeeperMode(MetadataSupport):
 
     def _register(self, broker: Broker, software: BrokerSoftware, now_ms: int) -> None:
         """Write a broker's registration, in the JSON version of its protocol."""
-        self._now_ms = now_ms
         check_listeners(broker, software)
         listeners = [(listener.name, listener.host, listener.port) for listener in broker.listeners]
         try:
             data = write_broker(listeners, broker.rack, version=software.registration_version, timestamp_ms=now_ms)
         except KafkaRackError as error:
             raise ValueError(f"broker {broker.id} cannot register: {error}") from None
-        self.registry.register(broker.id, data)
+        self._zxid += 1
+        registrations = self.registrations | {broker.id: Registration(data, self._zxid)}
+        self.registrations = dict(sorted(registrations.items()))
         self._cut_off.discard(broker.id)
 
     def broker_stopped(self, broker: Broker, now_ms: int) -> None:
         """Unregister a stopped broker; ``brokers_changed`` elects the next controller."""
-        self._now_ms = now_ms
         self.caches[broker.id] = MetadataCache()
         self.running[broker.id] = self.configured[broker.id]
         self._cut_off.discard(broker.id)
-        self.session_expired(broker.id, now_ms)
+        self.session_expired(broker.id)
 
     def lost_controller(self, broker_id: int) -> None:
         """Stop updates to a broker; its session lasts until ``session_expired``.
@@ -160,19 +173,16 @@ class ZooKeeperMode(MetadataSupport):
         """
         self._cut_off.add(broker_id)
 
-    def session_expired(self, broker_id: int, now_ms: int) -> None:
+    def session_expired(self, broker_id: int) -> None:
         """Unregister a broker; its metadata cache is unchanged."""
-        self._now_ms = now_ms
-        self.registry.unregister(broker_id)
+        self.registrations.pop(broker_id, None)
         if broker_id == self.controller_id:
-            self._resign()
+            self.controller_id = NO_CONTROLLER
 
     def found_controller(self, broker: Broker, now_ms: int) -> None:
-        """Send the broker all metadata again; registers it again if its session has expired."""
-        if broker.id in self._cut_off:
-            self._sent.pop(broker.id, None)
-            if self.broker_epoch(broker.id) == NOT_REGISTERED:
-                self._register(broker, self.running[broker.id], now_ms)
+        """Send the broker updates again; registers it again if its session has expired."""
+        if broker.id in self._cut_off and broker.id not in self.registrations:
+            self._register(broker, self.running[broker.id], now_ms)
         self._cut_off.discard(broker.id)
 
     def configure(self, broker_id: int, release: str | None, protocol: str | None) -> BrokerSoftware:
@@ -183,60 +193,55 @@ class ZooKeeperMode(MetadataSupport):
         now = self.configured[broker_id]
         changed = software_of(release or now.release.text, protocol or now.protocol.text)
         self.configured[broker_id] = changed
-        if self.broker_epoch(broker_id) == NOT_REGISTERED:
+        if broker_id not in self.registrations:
             self.running[broker_id] = changed
         return changed
 
     def broker_epoch(self, broker_id: int) -> int:
         """The zxid of a broker's registration, -1 if it is not registered."""
-        return self.registry.broker_epoch(broker_id)
+        registration = self.registrations.get(broker_id)
+        return NOT_REGISTERED if registration is None else registration.epoch
 
     # the controller
 
-    def brokers_changed(self, topics: Mapping[str, Topic]) -> None:
-        """Elect a controller if there is none, else let it read the changed registrations."""
-        if self.controller_id == NO_CONTROLLER:
-            self._elect(topics)
-            return
-        if self.controller_id in self._cut_off:
-            return
-        self._read_live(self.running[self.controller_id])
-        self.topics_changed(topics)
+    def brokers_changed(self) -> None:
+        """Elect a controller if there is none, else let it read the changed registrations.
 
-    def topics_changed(self, topics: Mapping[str, Topic]) -> None:
-        """Prepare updates for the live brokers and the current state of partitions."""
-        if self.controller_id == NO_CONTROLLER or self.controller_id in self._cut_off:
-            return
+        The first registered broker that reaches ZooKeeper and can read all registrations becomes the controller.
+        """
+        if self.controller_id == NO_CONTROLLER:
+            reaching = (one for one in self.registrations if one not in self._cut_off)
+            candidate = next((one for one in reaching if self._read_live(self.running[one])), None)
+            if candidate is not None:
+                self.controller_id = candidate
+                self.controller_epoch += 1
+                self._sent.clear()
+        elif self.controller_id not in self._cut_off:
+            self._read_live(self.running[self.controller_id])
+
+    def take_updates(self, topics: Mapping[str, Topic], version: int) -> list[MetadataUpdate]:
+        """The updates to send since the last call, by broker: the live brokers, and partitions that have changed."""
+        is_alone = self.controller_id == NO_CONTROLLER or self.controller_id in self._cut_off
+        if is_alone or self._propagated_version == version:
+            return []
+        self._propagated_version = version
         states = self._states = self._states_now(topics)
         live = tuple(self.live[broker_id] for broker_id in sorted(self.live))
-        version = self.running[self.controller_id].update_metadata_version
+        sender = self.running[self.controller_id].update_metadata_version, self.controller_id, self.controller_epoch
         sent_before, self._sent = self._sent, {}
-        for broker in live:
-            epoch = self.broker_epoch(broker.id)
-            known_epoch, known_brokers, known = sent_before.get(broker.id, (NOT_REGISTERED, (), {}))
+        updates = []
+        for broker_id in [one.id for one in live if one.id not in self._cut_off]:
+            epoch = self.broker_epoch(broker_id)
+            known_epoch, known_brokers, known = sent_before.get(broker_id, (NOT_REGISTERED, (), {}))
             if known_epoch != epoch:
                 known_brokers, known = (), {}
-            self._sent[broker.id] = epoch, live, states
+            self._sent[broker_id] = epoch, live, states
             changed = {key: deleted(state) for key, state in known.items() if key not in states}
             changed |= {key: state for key, state in states.items() if known.get(key) != state}
             if changed or live != known_brokers:
                 partitions = tuple(changed[key] for key in sorted(changed))
-                update = (broker.id, epoch, version, self.controller_id, self.controller_epoch, live, partitions)
-                self._updates.append(MetadataUpdate(*update))
-
-    def take_updates(self, topics: Mapping[str, Topic], version: int) -> list[MetadataUpdate]:
-        """The updates to send since the last call, in order; none from a replaced controller."""
-        if self._propagated_version != version:
-            self._propagated_version = version
-            self.topics_changed(topics)
-        if self.controller_id in self._cut_off:
-            return []
-        updates, self._updates = self._updates, []
-        return [
-            update
-            for update in updates
-            if update.controller_epoch == self.controller_epoch and update.broker_id not in self._cut_off
-        ]
+                updates.append(MetadataUpdate(broker_id, epoch, *sender, live, partitions))
+        return updates
 
     # placing replicas
 
@@ -247,11 +252,8 @@ class ZooKeeperMode(MetadataSupport):
             requesting_broker_id: the broker that places replicas; its code may not know racks.
         """
         if requesting_broker_id is not None and not self.running[requesting_broker_id].knows_racks:
-            return dict.fromkeys(self.registry.broker_ids())
-        return {
-            broker_id: read_broker(self.registry.registration(broker_id)).rack
-            for broker_id in self.registry.broker_ids()
-        }
+            return dict.fromkeys(self.registrations)
+        return {broker_id: read_broker(one.data).rack for broker_id, one in self.registrations.items()}
 
     def missing_racks(self, broker_id: int) -> bool:
         """True if this broker is the controller and only some of the registered brokers have a rack."""
@@ -260,30 +262,12 @@ class ZooKeeperMode(MetadataSupport):
 
     # internals
 
-    def _elect(self, topics: Mapping[str, Topic]) -> None:
-        """The first registered broker that reaches ZooKeeper and can read all registrations becomes the controller."""
-        reaching = (one for one in self.registry.broker_ids() if one not in self._cut_off)
-        candidate = next((one for one in reaching if self._read_live(self.running[one])), None)
-        if candidate is None:
-            return
-        self.controller_id = candidate
-        self.controller_epoch += 1
-        self.registry.write(CONTROLLER, b'{"version":1,"brokerid":%d,"timestamp":"%d"}' % (candidate, self._now_ms))
-        self.registry.write(CONTROLLER_EPOCH, str(self.controller_epoch).encode())
-        self._sent.clear()
-        self.topics_changed(topics)
-
-    def _resign(self) -> None:
-        self.controller_id = NO_CONTROLLER
-        self.registry.delete(CONTROLLER)
-        self._updates.clear()
-
     def _read_live(self, software: BrokerSoftware) -> bool:
         """Read every registration as this software does; if one cannot be read, nothing changes."""
         live = {}
-        for broker_id in self.registry.broker_ids():
+        for broker_id, registration in self.registrations.items():
             try:
-                found = read_broker(self.registry.registration(broker_id), strict=software.reads_strictly)
+                found = read_broker(registration.data, strict=software.reads_strictly)
             except UnreadableRegistrationError as error:
                 self.problem = f"Kafka {software.release} cannot read {BROKER_IDS}/{broker_id}: {error}"
                 return False
@@ -297,12 +281,11 @@ class ZooKeeperMode(MetadataSupport):
             for partition in topic.partitions:
                 key = (topic.name, partition.index)
                 offline = [replica for replica in partition.replicas if replica not in self.live]
-                state = PartitionState.of(partition, offline, self.controller_epoch)
                 before = self._states.get(key)
-                if before is not None and before.state == replace(
-                    state, controller_epoch=before.state.controller_epoch
-                ):
-                    state = before.state
+                epoch = self.controller_epoch if before is None else before.state.controller_epoch
+                state = PartitionState.of(partition, offline, epoch)
+                if before is not None and state != before.state:
+                    state.controller_epoch = self.controller_epoch
                 states[key] = TopicPartitionState(topic.name, topic.id, state)
         return states
 

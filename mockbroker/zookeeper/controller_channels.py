@@ -76,7 +76,7 @@ class SocketChannel:
     last attempt has failed and the next has not succeeded in connecting.
     """
 
-    def __init__(self, broker: Broker, on_delivery: Callable[[UpdateDelivery], None]) -> None:
+    def __init__(self, broker: Broker, on_delivery: Callable[[tuple[int, UpdateDelivery]], None]) -> None:
         self.broker, self.on_delivery = broker, on_delivery
         self.idle = asyncio.Event()
         self._updates: deque[MetadataUpdate] = deque()
@@ -111,7 +111,7 @@ class SocketChannel:
             except (OSError, ProtocolError):
                 has_failed = True
                 self._disconnect()
-            self.on_delivery(UpdateDelivery(update, outcome))
+            self.on_delivery((self.broker.id, UpdateDelivery(update.version, update.controller_id, outcome)))
             if has_failed:
                 self.idle.set()
                 await asyncio.sleep(AGAIN_S)

@@ -225,7 +225,7 @@ class ClusterControl:
         self.cluster.support = self.cluster.support.restarted()
         for broker in self.cluster.liveness.online_brokers:
             self.cluster.support.broker_started(broker, now_ms)
-        self.cluster.support.brokers_changed(self.cluster.topics)
+        self.cluster.support.brokers_changed()
 
     # links
 
@@ -317,7 +317,7 @@ class ClusterControl:
 
     def _session_expired(self, broker_id: int, now_ms: int) -> None:
         """Fence a broker whose session has expired; clients still reach it."""
-        self.cluster.support.session_expired(broker_id, now_ms)
+        self.cluster.support.session_expired(broker_id)
         self.fence([broker_id], fenced=True)
         self.cluster.brokers_changed()
 

@@ -208,7 +208,7 @@ async def observe(cluster: MockCluster, move: UpgradeStep, number: int) -> Obser
     """Look at everything; a topic is created by the broker that restarted, or by the controller."""
     zookeeper = zookeeper_of(cluster)
     await cluster.metadata_propagated()
-    sent = Counter((one.update.controller_id, one.update.version, one.outcome) for one in zookeeper.deliveries)
+    sent = Counter((one.controller, one.version, one.outcome) for _, one in zookeeper.deliveries)
     zookeeper.deliveries.clear()
     metadata = []
     for broker_id in sorted(cluster.state.brokers):
@@ -219,7 +219,7 @@ async def observe(cluster: MockCluster, move: UpgradeStep, number: int) -> Obser
     topic = await create_topic(cluster, f"created-{number}", asked)
     zookeeper.deliveries.clear()  # requests about that topic do not belong to the move
     brokers = [
-        seen(broker_id, software, zookeeper.registry.registration(broker_id))
+        seen(broker_id, software, zookeeper.registrations[broker_id].data)
         for broker_id, software in sorted(zookeeper.running.items())
     ]
     return Observation(

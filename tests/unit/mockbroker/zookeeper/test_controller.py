@@ -43,22 +43,21 @@ def partitions_in(update: MetadataUpdate) -> list[tuple[str, int]]:
 
 @pytest.mark.parametrize(("protocol", "version", "rack"), [("0.9.0", 2, None), ("0.10.0", 3, "b"), ("0.10.2", 4, "b")])
 def test_a_broker_registers_in_the_version_of_its_protocol(protocol, version, rack):
-    registry = zookeeper_of(simulation(protocol)).registry
-    assert registry.broker_ids() == [0, 1, 2]
-    found = json.loads(registry.registration(1))
+    registrations = zookeeper_of(simulation(protocol)).registrations
+    assert list(registrations) == [0, 1, 2]
+    found = json.loads(registrations[1].data)
     assert (found["version"], found.get("rack"), found["endpoints"]) == (version, rack, ["PLAINTEXT://127.0.0.1:9093"])
 
 
 def test_what_a_broker_wrote_goes_with_it_and_comes_back_newer(era):
-    registry = zookeeper_of(era).registry
-    before = registry.created["/brokers/ids/1"]
+    zookeeper = zookeeper_of(era)
+    before = zookeeper.broker_epoch(1)
     era.cluster.cluster_control.stop(1, 10)
-    assert registry.broker_ids() == [0, 2]
-    with pytest.raises(KeyError):
-        registry.registration(1)
+    assert (list(zookeeper.registrations), zookeeper.broker_epoch(1)) == ([0, 2], -1)
     era.cluster.cluster_control.start(1, 20)
-    assert json.loads(registry.registration(1))["timestamp"] == "20"
-    assert registry.created["/brokers/ids/1"] > before
+    assert list(zookeeper.registrations) == [0, 1, 2]
+    assert json.loads(zookeeper.registrations[1].data)["timestamp"] == "20"
+    assert zookeeper.broker_epoch(1) > before
 
 
 def test_a_broker_forgets_what_it_was_told_when_it_stops(era):
@@ -73,11 +72,8 @@ def test_a_broker_forgets_what_it_was_told_when_it_stops(era):
 # -- the controller ----------------------------------------------------------------------------------------------------
 
 
-def test_the_first_broker_is_elected_and_says_so_in_zookeeper(era):
-    nodes = zookeeper_of(era).registry.nodes
-    assert json.loads(nodes["/controller"]) == {"version": 1, "brokerid": 0, "timestamp": "0"}
-    assert nodes["/controller_epoch"] == b"1"
-    assert era.cluster.support.controller_id == 0
+def test_the_first_broker_is_elected(era):
+    assert (era.cluster.support.controller_id, zookeeper_of(era).controller_epoch) == (0, 1)
 
 
 def test_the_controller_moves_when_it_stops_and_not_when_it_comes_back(era):
@@ -112,7 +108,6 @@ def test_with_no_broker_up_there_is_no_controller_until_one_starts(era):
         era.cluster.cluster_control.stop(broker_id, 0)
     assert era.cluster.support.controller_id == -1
     assert era.tell() == []
-    assert "/controller" not in zookeeper_of(era).registry.nodes
     era.cluster.cluster_control.start(2, 0)
     assert (era.cluster.support.controller_id, zookeeper_of(era).controller_epoch) == (2, 4)
     assert [one.broker_id for one in era.tell()] == [2]
@@ -209,6 +204,7 @@ def test_each_broker_is_told_by_its_own_epoch(era):
     before = {one.broker_id: one.broker_epoch for one in simulation().tell()}
     assert before == {broker_id: zookeeper_of(era).broker_epoch(broker_id) for broker_id in (0, 1, 2)}
     era.cluster.cluster_control.stop(2, 0)
+    era.tell()
     era.cluster.cluster_control.start(2, 0)
     after = {one.broker_id: one.broker_epoch for one in era.tell()}
     assert after[2] > before[2]
@@ -236,7 +232,7 @@ def test_a_controller_of_0_9_0_0_does_not_take_a_registration_of_version_3():
     cluster.take_updates()
     zookeeper.configure(2, "0.10.0", "0.10.0")
     cluster.cluster_control.start(2, 0)
-    assert json.loads(zookeeper.registry.registration(2))["version"] == 3
+    assert json.loads(zookeeper.registrations[2].data)["version"] == 3
     assert zookeeper.problem == "Kafka 0.9.0.0 cannot read /brokers/ids/2: version 3, but only 1 and 2 are supported"
     assert sorted(zookeeper.live) == [0, 1]
     assert 2 not in [one.broker_id for one in cluster.take_updates()]
@@ -270,7 +266,7 @@ def test_a_broker_runs_what_it_is_configured_for_from_its_next_start_on(era):
     era.cluster.cluster_control.stop(1, 0)
     era.cluster.cluster_control.start(1, 0)
     assert (str(zookeeper.running[1].release), str(zookeeper.running[1].protocol)) == ("0.10.2", "0.10.0")
-    assert json.loads(zookeeper.registry.registration(1))["version"] == 4
+    assert json.loads(zookeeper.registrations[1].data)["version"] == 4
 
 
 def test_a_broker_that_is_down_is_changed_at_once(era):
@@ -382,12 +378,12 @@ def test_a_broker_that_is_cut_off_goes_on_telling_what_it_was_told(era):
 
 
 def test_the_registration_of_a_broker_that_is_cut_off_expires_with_its_session(era):
-    registry = zookeeper_of(era).registry
+    zookeeper = zookeeper_of(era)
     era.cluster.cluster_control.isolate(2, era.now_ms)
     era.advance(ms=SESSION_MS - 1)
-    assert registry.broker_ids() == [0, 1, 2]
+    assert list(zookeeper.registrations) == [0, 1, 2]
     era.advance(ms=1)
-    assert registry.broker_ids() == [0, 1]
+    assert list(zookeeper.registrations) == [0, 1]
     assert {tuple(broker.id for broker in update.live_brokers) for update in era.tell()} == {(0, 1)}
 
 
