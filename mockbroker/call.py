@@ -113,9 +113,8 @@ class InjectedFaults:
 
     ``partition_errors`` has, by topic and number, the error of each partition that the handler refuses; None is for all
     topics, or all partitions of one. The functions of ``amend`` change the answer's message before it is encoded, in
-    order. ``pace`` returns the time at which an answer of N bytes has been
-    sent. ``mute_ms`` is how long the connection is not read after the call. ``hides_part``: the handler does not see
-    the whole request.
+    order. ``pace`` returns the time at which an answer of N bytes has been sent. ``mute_ms`` is how long the connection
+    is not read after the call. ``hides_part``: the handler does not see the whole request.
     """
 
     partition_errors: dict[tuple[str | None, int | None], int] = field(default_factory=dict)

@@ -49,7 +49,7 @@ def inject_error(call: Call, code: ErrorCode, hit: Hit) -> Verdict | None:
         if api.errors.injected == "lookup":
             return into_partitions(call, api, code, hit)
         if call.api_key == METADATA:
-            return into_metadata(call, code, hit)
+            return into_metadata(call, api, code, hit)
         if call.api_key == API_VERSIONS and code is ErrorCode.UNSUPPORTED_VERSION:
             from mockbroker.handlers.api_versions import refuse_version
 
@@ -101,29 +101,24 @@ def fail_appended(call: Call, response: Any, code: ErrorCode, hit: Hit) -> None:
                 partition.error_code, partition.base_offset, partition.log_append_time_ms = code, NO_OFFSET, -1
 
 
-def into_metadata(call: Call, code: ErrorCode, hit: Hit) -> Verdict | None:
+def into_metadata(call: Call, api: Api, code: ErrorCode, hit: Hit) -> Verdict | None:
     """Fail the topics, or their partitions if the fault names any; the brokers in the response are real."""
-    request = call.request
-    has_top = call.version >= TOP_LEVEL_METADATA_VERSION
     if code is ErrorCode.REBOOTSTRAP_REQUIRED or not topics_named(call):
-        return into_whole(call, code) if has_top else None
-    failed: dict[str, bytes] = {}
-    if request.topics and not (hit.topics is not None and any(hit.topics.values())):
-        rest = []
-        for topic in request.topics:
-            name = topic_name(call, topic)
-            if name is not None and (hit.topics is None or name in hit.topics):
-                failed[name] = topic.topic_id
-            else:
-                rest.append(topic)
-        if rest or call.version:  # an empty list requests all topics in v0
-            hand_over(call, "topics", rest)
-    call.amend(lambda response: fail_topics(response, code, hit, failed))
+        return into_whole(call, code) if call.version >= TOP_LEVEL_METADATA_VERSION else None
+    names_partitions = hit.topics is not None and any(hit.topics.values())
+    if call.request.topics and not names_partitions:
+        return out_of_request(call, api, api.parts(call.version), hit, code)
+    return into_topics(call, hit, code)
+
+
+def into_topics(call: Call, hit: Hit, code: ErrorCode) -> Verdict:
+    """Fail the matching topics of an answer, or their partitions."""
+    call.amend(lambda response: fail_topics(response, code, hit))
     return PARTLY
 
 
-def fail_topics(response: Any, code: ErrorCode, hit: Hit, failed: dict[str, bytes]) -> None:
-    """Fail the matching topics of Metadata and DescribeTopicPartitions, and add those that the handler did not see."""
+def fail_topics(response: Any, code: ErrorCode, hit: Hit) -> None:
+    """Fail the matching topics of Metadata and DescribeTopicPartitions."""
     for topic in response.topics:
         if not is_meant(hit, topic.name):
             continue
@@ -136,15 +131,6 @@ def fail_topics(response: Any, code: ErrorCode, hit: Hit, failed: dict[str, byte
                 partition.error_code = code
                 if code is ErrorCode.LEADER_NOT_AVAILABLE:
                     partition.leader_id = NO_LEADER
-    present = {topic.name for topic in response.topics}
-    for name, topic_id in failed.items():
-        if name not in present:
-            response.topics.append(type(response).Topic(name=name, topic_id=topic_id, error_code=code))
-
-
-def describe_topic_partitions(call: Call, hit: Hit, code: ErrorCode) -> Verdict:
-    call.amend(lambda response: fail_topics(response, code, hit, {}))
-    return PARTLY
 
 
 def out_of_request(call: Call, api: Api, levels: Sequence[Level], hit: Hit, code: ErrorCode) -> Verdict:
@@ -168,12 +154,24 @@ def out_of_request(call: Call, api: Api, levels: Sequence[Level], hit: Hit, code
                 into.append(with_field(element, partitions, part))
     message = code.meaning if levels[0].requested == "resources" else None
     entries = entries_for(api, with_field(call.request, levels[0].requested, failed), call.version, code, message)
-    answered = levels[0].answered
-    if not rest:
-        return Verdict(api.response(**{answered: entries}))
-    hand_over(call, levels[0].requested, rest)
-    call.amend(lambda true: add_entries(getattr(true, answered), entries, levels))
+    if not rest and call.api_key != METADATA:
+        return Verdict(api.response(**{levels[0].answered: entries}))
+    answer_rest(call, levels, rest, entries)
     return PARTLY
+
+
+def answer_rest(call: Call, levels: Sequence[Level], rest: list[Any], entries: Sequence[Any]) -> None:
+    """Let the handler answer the rest of a request, and add these entries to its answer."""
+    level = levels[0]
+    if rest or call.version:  # an empty list requests all topics in Metadata v0
+        hand_over(call, level.requested, rest)
+
+    def add(response: Any) -> None:
+        if not rest:
+            setattr(response, level.answered, [])
+        add_entries(getattr(response, level.answered), entries, levels)
+
+    call.amend(add)
 
 
 def names_meant(call: Call, element: Any, hit: Hit) -> bool:
@@ -237,6 +235,6 @@ def is_meant(hit: Hit, name: str | None, index: int | None = None) -> bool:
 
 INTO_PART: dict[str, Callable[[Call, Hit, ErrorCode], Verdict | None]] = {
     "OffsetFetch": offset_fetch,
-    "DescribeTopicPartitions": describe_topic_partitions,
+    "DescribeTopicPartitions": into_topics,
 }
 """The APIs whose responses have partitions that the request may not name."""
