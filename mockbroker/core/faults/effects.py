@@ -44,11 +44,13 @@ RATE_PATTERN = (
     r"|0\.[0-9]{0,2}[1-9] ?(?:kB|KB|MB|GB|KiB|MiB|GiB|kbit|Mbit|Gbit))/s(?![\s\S])"
 )
 
+ERROR_NAMES = [code.name for code in ErrorCode if code is not ErrorCode.NONE]
 ErrorName = Annotated[
     str,
     Meta(
         description="a name out of Kafka's table of errors",
-        extra_json_schema={"enum": [code.name for code in ErrorCode if code is not ErrorCode.NONE]},
+        extra_json_schema={"enum": ERROR_NAMES},
+        extra={"names": ERROR_NAMES, "is_valid": ERROR_NAMES.__contains__},
     ),
 ]
 ThrottleMs = Annotated[int, Meta(ge=1, le=2**31 - 1, description=f"a whole number from 1 to {2**31 - 1}")]

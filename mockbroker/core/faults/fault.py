@@ -21,8 +21,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType, field
 
 from mockbroker.core.faults.effects import EFFECTS, Effect
-from mockbroker.core.faults.reading import Count, FaultError, Form, Name, Number, OneOrMore, read_fields, shown
-from mockbroker.state.patterns import hint
+from mockbroker.core.faults.reading import Count, FaultError, Form, Name, Number, OneOrMore, read_fields
 from protocol.registry import APIS
 
 API_NAMES = sorted(name for _, name in APIS.values())
@@ -37,9 +36,20 @@ Api = Annotated[
     Meta(
         description="an API of Kafka, as Fetch or Produce",
         extra_json_schema={"anyOf": [{"enum": API_NAMES}, {"pattern": r"\*"}]},
+        extra={"names": API_NAMES, "is_valid": lambda name: name in API_NAMES or "*" in name},
     ),
 ]
-Address = Annotated[str, Meta(description="an address or a CIDR block, as 10.0.0.0/8")]
+
+
+def is_network(text: str) -> bool:
+    """True for an address or a CIDR block."""
+    try:
+        return ip_network(text, strict=False) is not None
+    except ValueError:
+        return False
+
+
+Address = Annotated[str, Meta(description="an address or a CIDR block, as 10.0.0.0/8", extra={"is_valid": is_network})]
 Share = Annotated[
     Annotated[int, Meta(ge=0, le=1)] | Annotated[float, Meta(ge=0, le=1)], Meta(description="a number from 0 to 1")
 ]
@@ -71,30 +81,10 @@ class Match(Form, frozen=True):
     group: Annotated[OneOrMore[Name], Meta(description="a group that the request names")] = UNSET
     link: Annotated[RackLink | UnsetType, Meta(description="a link, here or beside `match`")] = UNSET
 
-    def check(self, path: str) -> None:
-        for place, name in self.places(path, "api"):
-            if name not in API_NAMES and "*" not in name:
-                guess = hint(name, API_NAMES)
-                raise FaultError(place, f"expected an API of Kafka, as Fetch or Produce, got {shown(name)}{guess}")
-        for place, address in self.places(path, "client_address"):
-            try:
-                ip_network(address, strict=False)
-            except ValueError:
-                reason = f"expected an address or a CIDR block, as 10.0.0.0/8, got {shown(address)}"
-                raise FaultError(place, reason) from None
-
     def values(self, name: str) -> tuple[Any, ...]:
         """The values of a field, any of which matches; empty if it is left out."""
         value = getattr(self, name)
         return value if isinstance(value, tuple) else () if value is UNSET else (value,)
-
-    def places(self, path: str, name: str) -> list[tuple[str, Any]]:
-        """The values of a field with their paths."""
-        is_list = isinstance(getattr(self, name), tuple)
-        return [
-            (f"{path}.{name}[{index}]" if is_list else f"{path}.{name}", value)
-            for index, value in enumerate(self.values(name))
-        ]
 
 
 class RackLink(Form, frozen=True):

@@ -18,7 +18,7 @@ from kafka_rack.plurals import counted
 from mockbroker.call import Call, Verdict, Wait
 from mockbroker.core.faults.effects import Bucket, Error, Slowing
 from mockbroker.core.faults.fault import ALWAYS, EVERY_CALL, Fault, parse_faults
-from mockbroker.core.faults.matching import Hit, Matcher, link_joins, miss_in_words
+from mockbroker.core.faults.matching import Hit, Matcher, link_test, miss_in_words
 from mockbroker.core.faults.reading import FaultError
 from mockbroker.core.own_thread import InOwnThread, in_own_thread
 from mockbroker.state.replicas.network import LinkCondition
@@ -300,10 +300,10 @@ def conditions_of(handles: Iterable[FaultHandle], cluster: Cluster, before: Cond
         is_whole = (fault.match, fault.when) == (EVERY_CALL, ALWAYS)  # of a link, always
         if not (fault.link and is_whole and fault.effect.reaches_followers):
             continue
-        joins = link_joins(fault)
+        joins = link_test(fault.link)
         for follower in cluster.brokers.values():
             for leader in cluster.brokers.values():
-                if follower is not leader and joins(follower.rack, leader.rack):
+                if follower is not leader and joins((follower.rack, leader.rack)):
                     acting.setdefault((follower.id, leader.id), []).append(handle)
     found: Conditions = {}
     for pair, several in acting.items():
@@ -333,11 +333,12 @@ def condition_of(handles: tuple[FaultHandle, ...]) -> LinkCondition:
 
 def cut_connections(handle: FaultHandle, path: CallPath, now_ms: int) -> None:
     """Close the connections of clients over a link that was cut, with the calls that wait on them."""
-    joins = link_joins(handle.fault)
+    assert handle.fault.link
+    joins = link_test(handle.fault.link)
     reason = f"fault {handle.id}: the link {handle.fault.link} is cut"
 
     def is_over_link(session: Session) -> bool:
-        return joins(session.rack, session.broker.rack)
+        return joins((session.rack, session.broker.rack))
 
     for call in path.parked_calls():
         if is_over_link(call.session):

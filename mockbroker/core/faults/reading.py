@@ -1,5 +1,7 @@
 """Reads the JSON form of a fault into its classes: each field's type validates it, and describes it in errors.
 
+What msgspec cannot validate is in ``extra`` of a type: ``is_valid`` tests a value, ``names`` are those to choose from.
+
 >>> read_value(Ms, -1, "effect.delay_ms")
 Traceback (most recent call last):
 mockbroker.core.faults.reading.FaultError: effect.delay_ms: expected a whole number from 0 to 2147483647, got -1
@@ -10,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Self, TypeVar, Union, get_args, get_origin
 
-from msgspec import UNSET, Meta, Struct, UnsetType, ValidationError, convert, json
+from msgspec import Meta, Struct, UnsetType, ValidationError, convert, json
 from msgspec.structs import fields
 
 from mockbroker.state.patterns import hint
@@ -24,7 +26,12 @@ Number = Ms
 Count = Annotated[int, Meta(ge=1, le=MAX_NUMBER, description=f"a whole number from 1 to {MAX_NUMBER}")]
 Name = Annotated[str, Meta(min_length=1, max_length=MAX_NAME, description=f"text of 1 to {MAX_NAME} characters")]
 AlwaysTrue = Annotated[
-    bool, Meta(description="true; without the fault there is none of it", extra_json_schema={"const": True})
+    bool,
+    Meta(
+        description="true; without the fault there is none of it",
+        extra_json_schema={"const": True},
+        extra={"is_valid": bool},
+    ),
 ]
 
 T = TypeVar("T")
@@ -89,13 +96,14 @@ def read_value(kind: Any, value: object, path: str) -> Any:
         read = [read_value(item_kind, item, f"{path}[{index}]") for index, item in enumerate(value)]
     elif isinstance(value, float) and value.is_integer():
         read = int(value)  # 1.0 is an integer in JSON
-    schema = meta.extra_json_schema or {}
+    extra = meta.extra or {}
     try:
         found = convert(read, kind)
+        is_valid = "is_valid" not in extra or extra["is_valid"](found)
     except ValidationError:
-        found = UNSET
-    if found is UNSET or found is not schema.get("const", found) or found not in schema.get("enum", (found,)):
-        guess = hint(value, schema.get("enum", ())) if isinstance(value, str) else ""
+        is_valid = False
+    if not is_valid:
+        guess = hint(value, extra.get("names", ())) if isinstance(value, str) else ""
         raise FaultError(path, f"expected {meta.description}, got {shown(value)}{guess}")
     return found
 
