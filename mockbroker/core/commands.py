@@ -130,7 +130,7 @@ class StateCommands(ABC):
         Raises ApiError: one of them leads the partition, or has no replica of it.
         """
         return self._change(
-            lambda state, _: state.replication_control.keep_out_of_isr(state.find_partition(topic, partition), brokers)
+            lambda state, _: state.replication_control.change_isr(state.find_partition(topic, partition), out=brokers)
         )
 
     def grow_isr(self, topic: str, partition: int, brokers: Iterable[int]) -> bool:
@@ -139,7 +139,7 @@ class StateCommands(ABC):
         Raises ApiError: one of them is down, lacks records, or has no replica of it.
         """
         return self._change(
-            lambda state, _: state.replication_control.let_into_isr(state.find_partition(topic, partition), brokers)
+            lambda state, _: state.replication_control.change_isr(state.find_partition(topic, partition), into=brokers)
         )
 
     def set_isr(self, topic: str, partition: int, brokers: Iterable[int]) -> bool:

@@ -142,13 +142,6 @@ def check_partitions(partitions: int) -> None:
         raise ApiError(ErrorCode.INVALID_PARTITIONS, f"{partitions} partitions, but 1 to {MAX_PARTITIONS} are possible")
 
 
-def check_in_sync(rows: Sequence[tuple[int, ...]], online: frozenset[int]) -> None:
-    """Check that a manual assignment has online replicas. Raises ApiError: INVALID_REPLICA_ASSIGNMENT."""
-    for row in rows:
-        if online.isdisjoint(row):
-            raise ApiError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"replicas {list(row)}: all of them are fenced")
-
-
 def check_assignment(rows: Sequence[tuple[int, ...]], brokers: Container[int]) -> None:
     """Check that replicas are distinct known brokers, with the same number in each row.
 

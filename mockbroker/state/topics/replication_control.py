@@ -46,7 +46,7 @@ class ReplicationControl:
     cluster: Cluster
     leaders: LeaderControl = field(init=False)
     reassignments: Reassignments = field(init=False)
-    _colliding: dict[str, set[str]] = field(default_factory=dict)  # topics by name in metrics, for names with . or _
+    _by_metrics_name: dict[str, str] = field(default_factory=dict)  # the topic of each name in metrics
 
     def __post_init__(self) -> None:
         self.leaders = LeaderControl(self.cluster)
@@ -60,11 +60,11 @@ class ReplicationControl:
         Raises ApiError: INVALID_TOPIC_EXCEPTION.
         """
         check_topic_name(name)
-        others = self._colliding.get(name_in_metrics(name)) if name not in self.cluster.topics else None
-        if others:
+        other = self._by_metrics_name.get(name_in_metrics(name), name)
+        if other != name:
             raise ApiError(
                 ErrorCode.INVALID_TOPIC_EXCEPTION,
-                f"expected a name that differs from others in more than . and _, got {name} beside {min(others)}",
+                f"expected a name that differs from others in more than . and _, got {name} beside {other}",
             )
 
     def create(
@@ -209,11 +209,7 @@ class ReplicationControl:
     def delete(self, topic: Topic) -> None:
         """Delete a topic and its records; waiting calls are woken."""
         self.cluster.writer.commit([RemoveTopicRecord(topic_id=topic.id)])
-        others = self._colliding.get(name_in_metrics(topic.name))
-        if others is not None:
-            others.discard(topic.name)
-            if not others:
-                del self._colliding[name_in_metrics(topic.name)]
+        self._by_metrics_name.pop(name_in_metrics(topic.name), None)
         del self.cluster.topics[topic.name]
         del self.cluster.topic_by_id[topic.id]
         self.cluster.log_store.delete(topic.id)
@@ -246,44 +242,25 @@ class ReplicationControl:
         self._apply(partition)
         return not led_before
 
-    def keep_out_of_isr(self, partition: Partition, broker_ids: Iterable[int]) -> bool:
-        """Remove followers from a partition's ISR until ``let_into_isr``; returns False if they were removed already.
+    def change_isr(self, partition: Partition, *, into: Iterable[int] = (), out: Iterable[int] = ()) -> bool:
+        """Let followers join a partition's ISR, and keep others out of it until then; returns False if nothing changes.
 
-        Raises ApiError: INVALID_REQUEST for the leader and for brokers without a replica.
+        Raises ApiError: INVALID_REQUEST for brokers without a replica, and for a leader that is to leave;
+            LEADER_NOT_AVAILABLE; INELIGIBLE_REPLICA for a broker to join that is down, lacks records or has a failed
+            disk, and for all while the leader does not reach the controller.
         """
-        wanted = frozenset(broker_ids)
-        name = self._check_replicas(partition, wanted, "followers")
-        if partition.leader == NO_LEADER:
+        joining, leaving, isr = frozenset(into), frozenset(out), set(partition.isr)
+        name = self._check_replicas(partition, joining | leaving, "followers")
+        if partition.leader == NO_LEADER and (leaving or not joining <= isr):
             raise ApiError(ErrorCode.LEADER_NOT_AVAILABLE, f"expected a leader of {name}, got none")
-        if partition.leader in wanted:
+        if partition.leader in leaving:
             raise invalid_request(
                 f"expected followers of {name} to take out of its ISR, but {partition.leader} leads it"
             )
         before = partition.overrides.out_of_sync
-        override(partition, out_of_sync=before | wanted)
-        left = tuple(replica for replica in partition.isr if replica not in wanted)
-        if left != partition.isr:
-            self.leaders.change_partition(partition, left)
-        self._apply(partition)
-        return not wanted <= before
-
-    def let_into_isr(self, partition: Partition, broker_ids: Iterable[int]) -> bool:
-        """Let followers join a partition's ISR again; returns False if they are in it.
-
-        Raises ApiError: INVALID_REQUEST for brokers without a replica; LEADER_NOT_AVAILABLE; INELIGIBLE_REPLICA for a
-            broker that is down, lacks records or has a failed disk, and for all while the leader does not reach the
-            controller.
-        """
-        wanted = frozenset(broker_ids)
-        name = self._check_replicas(partition, wanted, "followers")
-        if partition.leader == NO_LEADER and not wanted <= set(partition.isr):
-            raise ApiError(ErrorCode.LEADER_NOT_AVAILABLE, f"expected a leader of {name}, got none")
-        replication, online = self.cluster.replication, self.cluster.liveness.online_ids
-        before = partition.overrides.out_of_sync
-        was_in_sync = wanted <= set(partition.isr)
-        override(partition, out_of_sync=before - wanted)
-        eligible = replication.eligible(partition, online)
-        late = [broker_id for broker_id in sorted(wanted) if broker_id not in eligible]
+        override(partition, out_of_sync=(before | leaving) - joining)
+        eligible = self.cluster.replication.eligible(partition, self.cluster.liveness.online_ids)
+        late = [broker_id for broker_id in sorted(joining) if broker_id not in eligible]
         if late:
             override(partition, out_of_sync=before)
             raise ApiError(
@@ -291,25 +268,23 @@ class ReplicationControl:
                 f"expected replicas of {name} that are up and have all its records to let into its ISR, got {late}",
             )
         self._apply(partition)
-        return not was_in_sync
+        return not (joining <= isr and leaving <= before)
 
     def set_isr(self, partition: Partition, broker_ids: Iterable[int]) -> bool:
-        """Set a partition's ISR; returns False if unchanged. Raises the errors of the two methods above."""
+        """Set a partition's ISR; returns False if unchanged. Raises the errors of ``change_isr``."""
         wanted = frozenset(broker_ids)
         name = self._check_replicas(partition, wanted, "an ISR")
         if partition.leader not in wanted:
             raise invalid_request(f"expected an ISR of {name} with its leader {partition.leader}, got {sorted(wanted)}")
         before = partition.isr
-        self.let_into_isr(partition, wanted)
-        self.keep_out_of_isr(partition, set(partition.replicas) - wanted)
+        self.change_isr(partition, into=wanted, out=set(partition.replicas) - wanted)
         return partition.isr != before
 
     def run(self, topic_id: bytes) -> Topic:
         """Load a topic from the image."""
         topic = self._topic(self.cluster.image.topics[topic_id])
         self.cluster.topics[topic.name] = self.cluster.topic_by_id[topic_id] = topic
-        if "." in topic.name or "_" in topic.name:
-            self._colliding.setdefault(name_in_metrics(topic.name), set()).add(topic.name)
+        self._by_metrics_name[name_in_metrics(topic.name)] = topic.name
         return topic
 
     # internals
@@ -340,7 +315,11 @@ class ReplicationControl:
         rows = [tuple(row) for row in assignment]
         self.check_rows(rows, like)
         if self.cluster.support.is_kraft:
-            placing.check_in_sync(rows, self.cluster.liveness.online_ids)
+            for row in rows:
+                if self.cluster.liveness.online_ids.isdisjoint(row):
+                    raise ApiError(
+                        ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"replicas {list(row)}: all of them are fenced"
+                    )
         return rows
 
     def _check_replicas(self, partition: Partition, broker_ids: Iterable[int], what: str) -> str:
