@@ -66,28 +66,16 @@ def quorum(call: Call) -> DescribeQuorumResponse:
         for broker in cluster.brokers.values()
         if broker.is_running and broker.id != leader_id and cluster.network.connects(broker.id, CONTROLLER)
     ]
-    leader = cluster.brokers.get(leader_id)
-    return DescribeQuorumResponse(
-        topics=[
-            Topic(
-                topic_name=METADATA_TOPIC,
-                partitions=[
-                    Topic.Partition(
-                        leader_id=leader_id,
-                        leader_epoch=CONTROLLER_EPOCH,
-                        high_watermark=end_offset,
-                        current_voters=[replica(leader_id, NO_DIRECTORY)],
-                        observers=observers,
-                    )
-                ],
-            )
-        ],
-        nodes=[]
-        if leader is None or call.version < DIRECTORY_VERSION
-        else [
-            Node(
-                node_id=leader_id,
-                listeners=[Node.Listener(name=CONTROLLER_LISTENER, host=leader.host, port=leader.port)],
-            )
-        ],
+    partition = Topic.Partition(
+        leader_id=leader_id,
+        leader_epoch=CONTROLLER_EPOCH,
+        high_watermark=end_offset,
+        current_voters=[replica(leader_id, NO_DIRECTORY)],
+        observers=observers,
     )
+    response = DescribeQuorumResponse(topics=[Topic(topic_name=METADATA_TOPIC, partitions=[partition])])
+    leader = cluster.brokers.get(leader_id)
+    if leader is not None and call.version >= DIRECTORY_VERSION:
+        listener = Node.Listener(name=CONTROLLER_LISTENER, host=leader.host, port=leader.port)
+        response.nodes = [Node(node_id=leader_id, listeners=[listener])]
+    return response

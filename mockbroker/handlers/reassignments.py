@@ -9,14 +9,11 @@ Source: KIP-455, KIP-860; ReplicationControlManager.alterPartitionReassignments,
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from mockbroker.api import Errors, Needs, handles
 from mockbroker.call import Call
 from mockbroker.handlers.controlled import check_controller, check_deadline
 from mockbroker.handlers.error_responses import answer_parts
 from mockbroker.state.topics.reassigning import Move
-from mockbroker.state.topics.topic import Partition
 from protocol.apis.reassignments import (
     AlterPartitionReassignmentsRequest,
     AlterPartitionReassignmentsResponse,
@@ -68,31 +65,20 @@ def alter_reassignments(call: Call, request: AlterPartitionReassignmentsRequest)
 def list_reassignments(call: Call, request: ListPartitionReassignmentsRequest) -> ListPartitionReassignmentsResponse:
     """The moves in progress, of the requested partitions or of all."""
     check_controller(call)
-    moving: dict[str, list[Partition]] = {}
+    moving: dict[str, dict[int, TopicMove.Partition]] = {}
     for partition in call.cluster.replication_control.reassignments.under_way():
-        moving.setdefault(partition.topic.name, []).append(partition)
-    topics: list[TopicMove] = []
-    if request.topics is None:
-        topics = [listed(name, partitions) for name, partitions in moving.items()]
-    else:
-        for topic in request.topics:
-            by_index = {partition.index: partition for partition in moving.get(topic.name, ())}
-            found = [by_index[index] for index in topic.partition_indexes if index in by_index]
-            if found:
-                topics.append(listed(topic.name, found))
+        moving.setdefault(partition.topic.name, {})[partition.index] = TopicMove.Partition(
+            partition_index=partition.index,
+            replicas=list(partition.replicas),
+            adding_replicas=list(partition.registration.adding_replicas),
+            removing_replicas=list(partition.registration.removing_replicas),
+        )
+    wanted = [(name, list(entries)) for name, entries in moving.items()]
+    if request.topics is not None:
+        wanted = [(topic.name, topic.partition_indexes) for topic in request.topics]
+    topics = []
+    for name, indexes in wanted:
+        entries = moving.get(name, {})
+        if found := [entries[index] for index in indexes if index in entries]:
+            topics.append(TopicMove(name=name, partitions=found))
     return ListPartitionReassignmentsResponse(error_message=None, topics=topics)
-
-
-def listed(name: str, partitions: Iterable[Partition]) -> TopicMove:
-    return TopicMove(
-        name=name,
-        partitions=[
-            TopicMove.Partition(
-                partition_index=partition.index,
-                replicas=list(partition.replicas),
-                adding_replicas=list(partition.registration.adding_replicas),
-                removing_replicas=list(partition.registration.removing_replicas),
-            )
-            for partition in partitions
-        ],
-    )

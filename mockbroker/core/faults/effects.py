@@ -104,12 +104,7 @@ class Effect(Form, frozen=True):
         if len(kinds) != 1:
             got = f"{len(kinds)}: {', '.join(kinds)}" if kinds else ", ".join(given) or "none"
             raise FaultError(path, f"expected exactly one of {', '.join(EFFECTS)}, got {got}")
-        kind = EFFECTS[kinds[0]]
-        for name in given:
-            if name not in kind.fields():
-                owner = next(known for known, other in EFFECTS.items() if name in other.fields())
-                raise FaultError(f"{path}.{name}", f"expected beside {owner} only, got it beside {kinds[0]}")
-        return super(Effect, kind).parse(given, path)
+        return super(Effect, EFFECTS[kinds[0]]).parse(given, path)
 
     @classmethod
     def fields(cls) -> tuple[str, ...]:

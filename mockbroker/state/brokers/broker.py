@@ -69,13 +69,6 @@ class Broker:
         """The registration epoch, which increases with each start (KIP-631)."""
         return -1 if self.registration is None else self.registration.broker_epoch
 
-    def has_moved(self) -> bool:
-        """True if its addresses differ from its registration."""
-        registered = () if self.registration is None else self.registration.end_points
-        return [(one.name, one.host, one.port) for one in self.listeners] != [
-            (one.name, one.host, one.port) for one in registered
-        ]
-
     @property
     def host(self) -> str:
         return self.listeners[0].host

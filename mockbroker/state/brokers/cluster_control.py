@@ -221,9 +221,11 @@ class ClusterControl:
         Raises ValueError: a broker has listeners that its version does not support.
         """
         self.cluster.now_ms = now_ms
-        self.register(broker for broker in self.cluster.liveness.online_brokers if broker.has_moved())
+        registered = self.cluster.image.brokers
+        online = self.cluster.liveness.online_brokers
+        self.register(one for one in online if registered[one.id].end_points != end_points(one))
         self.cluster.support = self.cluster.support.restarted()
-        for broker in self.cluster.liveness.online_brokers:
+        for broker in online:
             self.cluster.support.broker_started(broker, now_ms)
         self.cluster.support.brokers_changed()
 
@@ -331,12 +333,17 @@ def registration(broker: Broker, epoch: int) -> RegisterBrokerRecord:
         broker_id=broker.id,
         incarnation_id=epoch.to_bytes(8) + broker.id.to_bytes(8),
         broker_epoch=epoch,
-        end_points=[
-            RegisterBrokerRecord.Endpoint(
-                name=one.name, host=one.host, port=one.port, security_protocol=SECURITY_PROTOCOLS[one.protocol]
-            )
-            for one in broker.listeners
-        ],
+        end_points=end_points(broker),
         rack=broker.rack,
         fenced=True,
     )
+
+
+def end_points(broker: Broker) -> list[RegisterBrokerRecord.Endpoint]:
+    """The listeners of a broker in its registration."""
+    return [
+        RegisterBrokerRecord.Endpoint(
+            name=one.name, host=one.host, port=one.port, security_protocol=SECURITY_PROTOCOLS[one.protocol]
+        )
+        for one in broker.listeners
+    ]

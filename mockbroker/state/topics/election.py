@@ -40,14 +40,6 @@ class Rules(NamedTuple):
     returns: bool = True
 
 
-class ReplicaAssignment(NamedTuple):
-    """The replicas of a partition, including those that a reassignment adds and removes."""
-
-    replicas: tuple[int, ...]
-    removing: tuple[int, ...] = NONE
-    adding: tuple[int, ...] = NONE
-
-
 def election(partition: Partition, eligible: Container[int], rules: Rules) -> PartitionChangeRecord | None:
     """The change of a partition after the online brokers changed, None if nothing changes.
 
@@ -91,7 +83,7 @@ def partition_change(
     rules: Rules,
     *,
     preferred: int | None = None,
-    assignment: ReplicaAssignment | None = None,
+    assignment: PartitionRegistration | None = None,
     lost: Container[int] = (),
 ) -> PartitionChangeRecord | None:
     """The record that sets a partition's ISR, and a leader if any replica may lead; None if nothing changes.
@@ -101,13 +93,12 @@ def partition_change(
 
     Args:
         preferred: the broker that leads if it may.
-        assignment: new replicas; a reassignment that can complete does.
+        assignment: a registration with other replicas, and those that a reassignment adds and removes; one that can
+            complete does. Its ISR and leader are not read.
         lost: brokers that may have lost records, and so are no longer eligible leaders.
     """
-    now = partition.registration
-    replicas, removing, adding = assignment or ReplicaAssignment(
-        now.replicas, now.removing_replicas, now.adding_replicas
-    )
+    now, target = partition.registration, assignment or partition.registration
+    replicas, removing, adding = target.replicas, target.removing_replicas, target.adding_replicas
     if removing or adding:
         done = completed(isr, replicas, removing, adding)
         if done is not None:

@@ -12,14 +12,13 @@ PartitionReassignmentRevert and ReplicationQuotaManager, Apache Kafka 4.4.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from mockbroker.state.brokers.log_dirs import record_directories
 from mockbroker.state.errors import ApiError
 from mockbroker.state.replicas.overrides import override
 from mockbroker.state.timers import Timers
-from mockbroker.state.topics.election import ReplicaAssignment
 from mockbroker.state.topics.leader_control import LeaderControl
 from mockbroker.state.topics.topic import NO_LEADER, Partition
 from protocol.embedded.metadata_topics import PartitionChangeRecord
@@ -125,8 +124,11 @@ class Reassignments:
             )
         removing = tuple(sorted(set(now.replicas) - set(target)))
         adding = tuple(sorted(set(target) - set(now.replicas)))
-        assignment = ReplicaAssignment(
-            target + removing, removing or now.removing_replicas, adding or now.adding_replicas
+        assignment = replace(
+            now,
+            replicas=target + removing,
+            removing_replicas=removing or now.removing_replicas,
+            adding_replicas=adding or now.adding_replicas,
         )
         return self.leaders.planned_change(partition, partition.isr, assignment=assignment)
 
@@ -143,7 +145,8 @@ class Reassignments:
                     f"expected a replica of {list(replicas)} in sync to go back to, got ISR {list(now.isr)}",
                 )
             isr = replicas[:1]
-        return self.leaders.planned_change(partition, isr, assignment=ReplicaAssignment(replicas))
+        assignment = replace(now, replicas=replicas, removing_replicas=(), adding_replicas=())
+        return self.leaders.planned_change(partition, isr, assignment=assignment)
 
     def _copy(self, partition: Partition) -> None:
         """Start the copies of added replicas, and cancel those of replicas that are no longer added."""

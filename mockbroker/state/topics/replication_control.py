@@ -6,7 +6,7 @@ Source: ReplicationControlManager, Apache Kafka 4.4.
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from mockbroker.state.brokers.log_dirs import is_cordoned, record_directories
@@ -15,7 +15,6 @@ from mockbroker.state.errors import ApiError, invalid_request
 from mockbroker.state.image import TOPIC_RESOURCE, PartitionRegistration, TopicImage, partition_record
 from mockbroker.state.replicas.overrides import override
 from mockbroker.state.topics import placing
-from mockbroker.state.topics.election import ReplicaAssignment
 from mockbroker.state.topics.leader_control import LeaderControl
 from mockbroker.state.topics.reassigning import Reassignments
 from mockbroker.state.topics.topic import (
@@ -200,7 +199,8 @@ class ReplicationControl:
             override(partition, out_of_sync=held.out_of_sync.difference(replicas))
             eligible = online - held.offline
         isr = [replica for replica in replicas if replica in eligible] or replicas
-        assignment = ReplicaAssignment(tuple(replicas))
+        now = partition.registration
+        assignment = replace(now, replicas=tuple(replicas), removing_replicas=(), adding_replicas=())
         self.leaders.change_partition(partition, isr, online=eligible, preferred=replicas[0], assignment=assignment)
         override(partition)
         cluster.replication.refresh([partition], cluster.now_ms)

@@ -34,7 +34,7 @@ ONE_EFFECT = "effect: expected exactly one of error, delay_ms, disconnect, silen
         ),
         (
             {"effect": {"throttle_ms": 5, "jitter_ms": 5}},
-            "effect.jitter_ms: expected beside delay_ms only, got it beside throttle_ms",
+            "effect: expected any of throttle_ms, got 'jitter_ms'",
         ),
         (
             {"effect": {"dely_ms": 5}},
