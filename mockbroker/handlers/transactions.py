@@ -20,7 +20,7 @@ from typing import NamedTuple
 from mockbroker.api import Errors, Needs, handles
 from mockbroker.call import Call, Wait
 from mockbroker.groups.kind import check_group_id
-from mockbroker.handlers.error_responses import by_topic
+from mockbroker.handlers.error_responses import by_topic, reported
 from mockbroker.handlers.find_coordinator import check_coordinator
 from mockbroker.handlers.group_offsets import Offsets, commit, store_offsets
 from mockbroker.handlers.leadership import find_partition, served_by, when_done
@@ -216,10 +216,8 @@ def write_txn_markers(call: Call, request: WriteTxnMarkersRequest) -> WriteTxnMa
         for topic in marker.topics:
             for index in topic.partition_indexes:
                 result = of_producer[topic.name, index] = MarkerResult(partition_index=index)
-                try:
+                with reported(result):
                     write_marker(call, marker, topic.name, index, result, written)
-                except ApiError as error:
-                    result.error_code = error.code
     response = WriteTxnMarkersResponse(
         markers=[
             WriteTxnMarkersResponse.Marker(

@@ -16,14 +16,12 @@ from mockbroker.zookeeper.controller import (
     UpdateDelivery,
     ZooKeeperMode,
 )
+from mockbroker.zookeeper.releases import UPDATE_METADATA
 from mockbroker.zookeeper.update_metadata import MetadataUpdate
 from protocol.errors import ProtocolError
-from protocol.framing import FrameReader
 from protocol.headers import read_response, request_frame
 
-UPDATE_METADATA = 6
 AGAIN_S = 0.3  # after a failed attempt; as in Kafka's controller
-READ_BYTES = 1 << 16
 LOOPBACK_OF = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - wildcard listeners
 
 
@@ -108,7 +106,7 @@ class SocketChannel:
                 self.idle.clear()
                 outcome = await self._exchange(update, reader, writer)
                 self._updates.popleft()
-            except (OSError, ProtocolError):
+            except (OSError, EOFError, ProtocolError):
                 has_failed = True
                 self._disconnect()
             self.on_delivery((self.broker.id, UpdateDelivery(update.version, update.controller_id, outcome)))
@@ -130,20 +128,14 @@ class SocketChannel:
     async def _exchange(
         self, update: MetadataUpdate, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> str:
-        """Send an update and read the response; returns the outcome. Raises OSError, ProtocolError."""
+        """Send an update and read the response; returns the outcome. Raises OSError, EOFError, ProtocolError."""
         self._correlation_id += 1
         client_id, number = str(update.controller_id), self._correlation_id
         writer.write(request_frame(update.request(), update.version, correlation_id=number, client_id=client_id))
-        answer = FrameReader()
-        frames: list[bytes] = []
-        while not frames:
-            data = await reader.read(READ_BYTES)
-            if not data:
-                raise ConnectionResetError
-            frames = answer.feed(data)
-        header, response = read_response(frames[0], UPDATE_METADATA, update.version)
-        if header.correlation_id != number or len(frames) > 1 or answer.pending:
-            raise ProtocolError(f"expected response {number} alone, got {header.correlation_id} of {len(frames)}")
+        size = int.from_bytes(await reader.readexactly(4))
+        header, response = read_response(await reader.readexactly(size), UPDATE_METADATA, update.version)
+        if header.correlation_id != number:
+            raise ProtocolError(f"expected response {number}, got {header.correlation_id}")
         return STALE if response.error_code else TAKEN
 
     def _disconnect(self) -> None:

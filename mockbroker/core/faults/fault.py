@@ -172,12 +172,8 @@ class Fault(Form, frozen=True, kw_only=True):
                 raise FaultError("match.link", "expected one link, beside match or in it, got one in both places")
             found |= {"link": match.link, "match": msgspec.structs.replace(match, link=UNSET)}
         fault = cls(**{name: part for name, part in found.items() if part not in (EVERY_CALL, ALWAYS)})
-        fault.check("")
+        fault.effect.check_fault(fault)
         return fault
-
-    def check(self, path: str) -> None:
-        """Raise FaultError if its parts are incompatible with its effect."""
-        self.effect.check_fault(self)
 
 
 class FaultExistsError(FaultError):

@@ -31,10 +31,6 @@ if TYPE_CHECKING:
 MAX_FAULTS = 1000
 CONTROLLER_APIS = frozenset({4, 5, 6, 7})  # requests between brokers in ZooKeeper mode
 
-Pair = tuple[int, int]
-Conditions = dict[Pair, tuple[tuple["FaultHandle", ...], LinkCondition]]
-"""The effective conditions of links, by follower and leader, each with its faults."""
-
 
 class FaultHandle:
     """A fault that was set, with counts of its calls and a method to remove it.
@@ -132,7 +128,8 @@ class Faults(InOwnThread):
         self._active: dict[str, FaultHandle] = {}
         self._since_clear: deque[FaultHandle] = deque(maxlen=2 * MAX_FAULTS)
         self._numbered = 0
-        self._conditions: Conditions = {}
+        self._conditions: dict[tuple[FaultHandle, ...], LinkCondition] = {}
+        """The effective conditions of links, by their faults; one that stays retains its batches in transit."""
 
     def __iter__(self) -> Iterator[FaultHandle]:
         return iter(list(self._active.values()))
@@ -266,11 +263,12 @@ class Faults(InOwnThread):
         if self.path.cluster.is_mirror:  # its followers belong to a real cluster
             self._run_due()
             return
-        conditions = conditions_of(self._active.values(), self.path.cluster, self._conditions)
-        if conditions != self._conditions:
-            self._conditions = conditions
-            effective = {pair: condition for pair, (_, condition) in conditions.items()}
-            self.path.cluster.set_link_conditions(effective, self._now_ms())
+        of_links = faults_of_links(self._active.values(), self.path.cluster)
+        known = self._conditions
+        self._conditions = {handles: known.get(handles) or condition_of(handles) for handles in of_links.values()}
+        conditions = {pair: self._conditions[handles] for pair, handles in of_links.items()}
+        if conditions != self.path.cluster.replication.conditions:
+            self.path.cluster.set_link_conditions(conditions, self._now_ms())
         self._run_due()
 
 
@@ -288,13 +286,9 @@ def why_not_due(handle: FaultHandle) -> str:
 # links beyond calls: the fetches of followers from leaders, and existing connections of clients whose rack is known
 
 
-def conditions_of(handles: Iterable[FaultHandle], cluster: Cluster, before: Conditions) -> Conditions:
-    """The conditions of links under faults, by the brokers of the follower and of its leader.
-
-    Args:
-        before: the effective conditions; unchanged ones are reused, which retains batches in transit.
-    """
-    acting: dict[Pair, list[FaultHandle]] = {}
+def faults_of_links(handles: Iterable[FaultHandle], cluster: Cluster) -> dict[tuple[int, int], tuple[FaultHandle, ...]]:
+    """The faults of links that act on followers, by the brokers of the follower and of its leader."""
+    acting: dict[tuple[int, int], tuple[FaultHandle, ...]] = {}
     for handle in handles:
         fault = handle.fault
         is_whole = (fault.match, fault.when) == (EVERY_CALL, ALWAYS)  # of a link, always
@@ -304,13 +298,9 @@ def conditions_of(handles: Iterable[FaultHandle], cluster: Cluster, before: Cond
         for follower in cluster.brokers.values():
             for leader in cluster.brokers.values():
                 if follower is not leader and joins((follower.rack, leader.rack)):
-                    acting.setdefault((follower.id, leader.id), []).append(handle)
-    found: Conditions = {}
-    for pair, several in acting.items():
-        key = tuple(several)
-        known = before.get(pair)
-        found[pair] = known if known is not None and known[0] == key else (key, condition_of(key))
-    return found
+                    pair = follower.id, leader.id
+                    acting[pair] = (*acting.get(pair, ()), handle)
+    return acting
 
 
 def condition_of(handles: tuple[FaultHandle, ...]) -> LinkCondition:

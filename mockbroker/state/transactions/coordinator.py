@@ -26,6 +26,7 @@ from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC, TRANSACTIONS
 from mockbroker.state.transactions.markers import Markers
 from mockbroker.state.transactions.states import (
     ENDING,
+    NO_TRANSACTION,
     Producer,
     TransactionState,
     after,
@@ -113,8 +114,7 @@ class Transactions:
             raise fenced(producer, value)
         if value.transaction_status == TransactionState.ONGOING:
             self._fence(transactional_id, value)
-            raise concurrent(transactional_id, value)
-        if value.transaction_status in ENDING:
+        if value.transaction_status not in NO_TRANSACTION:
             raise concurrent(transactional_id, value)
         return self._next_epoch(producer, value, timeout_ms)
 
