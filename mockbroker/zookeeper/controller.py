@@ -142,12 +142,13 @@ class ZooKeeperMode(MetadataSupport):
 
     def broker_started(self, broker: Broker, now_ms: int) -> None:
         """Register a broker that starts, with an empty metadata cache."""
-        software = self.running[broker.id]
-        self._register(broker, software, now_ms)
-        self.caches[broker.id] = MetadataCache(shows_isr_without_leader=software.since(ISR_WITHOUT_LEADER))
+        self._register(broker, now_ms)
+        shows_isr = self.running[broker.id].since(ISR_WITHOUT_LEADER)
+        self.caches[broker.id] = MetadataCache(shows_isr_without_leader=shows_isr)
 
-    def _register(self, broker: Broker, software: BrokerSoftware, now_ms: int) -> None:
+    def _register(self, broker: Broker, now_ms: int) -> None:
         """Write a broker's registration, in the JSON version of its protocol."""
+        software = self.running[broker.id]
         check_listeners(broker, software)
         listeners = [(listener.name, listener.host, listener.port) for listener in broker.listeners]
         try:
@@ -182,7 +183,7 @@ class ZooKeeperMode(MetadataSupport):
     def found_controller(self, broker: Broker, now_ms: int) -> None:
         """Send the broker updates again; registers it again if its session has expired."""
         if broker.id in self._cut_off and broker.id not in self.registrations:
-            self._register(broker, self.running[broker.id], now_ms)
+            self._register(broker, now_ms)
         self._cut_off.discard(broker.id)
 
     def configure(self, broker_id: int, release: str | None, protocol: str | None) -> BrokerSoftware:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from fractions import Fraction
+from math import ceil
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from msgspec import Meta
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from mockbroker.core.path import CallPath
 
 MAX_BYTES_PER_SECOND = 2**40
-MICRO = 1_000_000
 UNIT_BYTES = {
     "B": Fraction(1),
     "kB": Fraction(1000),
@@ -67,24 +67,18 @@ Acted = tuple[int, "Verdict | Wait | None"]
 class Bucket:
     """A queue of bytes that drains at a fixed rate; unused capacity does not accumulate.
 
-    Counted in millionths of a byte, so that no rounding adds up.
-
     >>> bucket = Bucket(Fraction(1000))
     >>> bucket.take(500, 0), bucket.take(500, 0), bucket.take(100, 2000)
     (500, 1000, 2100)
     """
 
     bytes_per_second: Fraction
-    _waiting: int = 0  # bytes that are not sent yet, in millionths
-    _at_ms: int = 0
+    _empty_ms: Fraction = Fraction(0)  # exact, so that no rounding adds up
 
     def take(self, size_bytes: int, now_ms: int) -> int:
         """The time at which this many more bytes are sent."""
-        per_ms = max(1, int(self.bytes_per_second * MICRO / 1000))
-        passed_ms = max(0, now_ms - self._at_ms)
-        self._waiting = max(0, self._waiting - per_ms * passed_ms) + size_bytes * MICRO
-        self._at_ms = max(self._at_ms, now_ms)
-        return self._at_ms + -(-self._waiting // per_ms)
+        self._empty_ms = max(self._empty_ms, Fraction(now_ms)) + size_bytes * 1000 / self.bytes_per_second
+        return ceil(self._empty_ms)
 
 
 class Effect(Form, frozen=True):

@@ -260,15 +260,12 @@ class Faults(InOwnThread):
             stages.append(self.inject)
         elif not self._active and self.inject in stages:
             stages.remove(self.inject)
-        if self.path.cluster.is_mirror:  # its followers belong to a real cluster
-            self._run_due()
-            return
-        of_links = faults_of_links(self._active.values(), self.path.cluster)
-        known = self._conditions
-        self._conditions = {handles: known.get(handles) or condition_of(handles) for handles in of_links.values()}
-        conditions = {pair: self._conditions[handles] for pair, handles in of_links.items()}
-        if conditions != self.path.cluster.replication.conditions:
-            self.path.cluster.set_link_conditions(conditions, self._now_ms())
+        if not self.path.cluster.is_mirror:  # whose followers belong to a real cluster
+            of_links, known = faults_of_links(self._active.values(), self.path.cluster), self._conditions
+            self._conditions = {handles: known.get(handles) or condition_of(handles) for handles in of_links.values()}
+            conditions = {pair: self._conditions[handles] for pair, handles in of_links.items()}
+            if conditions != self.path.cluster.replication.conditions:
+                self.path.cluster.set_link_conditions(conditions, self._now_ms())
         self._run_due()
 
 

@@ -13,7 +13,7 @@ Source: PartitionChangeBuilder and PartitionReassignmentReplicas, Apache Kafka 4
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mockbroker.state.topics.topic import NO_LEADER
@@ -57,8 +57,6 @@ def election(partition: Partition, eligible: Container[int], rules: Rules) -> Pa
             return None
         return partition_change(partition, isr, rules, preferred=preferred)
     isr = tuple([replica for replica in now.isr if replica in eligible])
-    if not isr and leader == NO_LEADER and not now.isr and not may_lead_alone(now, rules):
-        return None
     return partition_change(partition, isr, rules, preferred=preferred_leader(partition, rules))
 
 
@@ -67,14 +65,6 @@ def preferred_leader(partition: Partition, rules: Rules) -> int | None:
     if partition.overrides.leader is not None:
         return partition.overrides.leader
     return partition.registration.replicas[0] if rules.returns else None
-
-
-def may_lead_alone(now: PartitionRegistration, rules: Rules) -> bool:
-    """True if a replica outside an empty ISR may lead: an eligible leader, the last one, or any by unclean election."""
-    candidates: Iterable[int] = now.eligible_leader_replicas or now.last_known_elr
-    if rules.keeps_eligible and any(replica in rules.acceptable for replica in candidates):
-        return True
-    return rules.unclean and any(replica in rules.acceptable for replica in now.replicas)
 
 
 def partition_change(
