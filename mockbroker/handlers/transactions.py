@@ -217,7 +217,7 @@ def write_txn_markers(call: Call, request: WriteTxnMarkersRequest) -> WriteTxnMa
             for index in topic.partition_indexes:
                 result = of_producer[topic.name, index] = MarkerResult(partition_index=index)
                 with reported(result):
-                    write_marker(call, marker, topic.name, index, result, written)
+                    written.append(AppendedMarker(*write_marker(call, marker, topic.name, index), result))
     response = WriteTxnMarkersResponse(
         markers=[
             WriteTxnMarkersResponse.Marker(
@@ -231,15 +231,8 @@ def write_txn_markers(call: Call, request: WriteTxnMarkersRequest) -> WriteTxnMa
     return when_done(call, response, written, until_ms, lambda _, one: one.is_replicated, time_out)
 
 
-def write_marker(
-    call: Call,
-    marker: WriteTxnMarkersRequest.Marker,
-    name: str,
-    index: int,
-    result: MarkerResult,
-    written: list[AppendedMarker],
-) -> None:
-    """Write one marker. Raises ApiError."""
+def write_marker(call: Call, marker: WriteTxnMarkersRequest.Marker, name: str, index: int) -> tuple[Partition, int]:
+    """Write one marker; returns its partition, as this leader has it, and the offset after it. Raises ApiError."""
     cluster = call.cluster
     partition = find_partition(call, name, index)
     if not partition.topic.diskless and call.broker.id not in partition.replicas:
@@ -260,7 +253,7 @@ def write_marker(
         cluster.replication.appended(partition, call.now_ms)
         if name == OFFSETS_TOPIC:
             cluster.internal_topics.end_transaction(partition, ending)
-        written.append(AppendedMarker(partition, end_offset, result))
+    return owner, end_offset
 
 
 def time_out(one: AppendedMarker) -> None:
