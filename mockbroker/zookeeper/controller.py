@@ -50,6 +50,8 @@ if TYPE_CHECKING:
 
 ISR_WITHOUT_LEADER = "2.4"
 """The release since which a partition without a leader shows its ISR."""
+KNOWS_RACKS = "0.10.0"
+"""The release since which brokers place replicas across racks (KIP-36)."""
 MAX_DELIVERIES = 10_000
 BROKER_IDS = "/brokers/ids"
 """The node of ZooKeeper with the brokers' registrations."""
@@ -252,7 +254,7 @@ class ZooKeeperMode(MetadataSupport):
         Args:
             requesting_broker_id: the broker that places replicas; its code may not know racks.
         """
-        if requesting_broker_id is not None and not self.running[requesting_broker_id].knows_racks:
+        if requesting_broker_id is not None and not self.running[requesting_broker_id].since(KNOWS_RACKS):
             return dict.fromkeys(self.registrations)
         return {broker_id: read_broker(one.data).rack for broker_id, one in self.registrations.items()}
 

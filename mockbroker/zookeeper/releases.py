@@ -91,11 +91,6 @@ class BrokerSoftware:
         """True if it refuses broker registrations above version 2."""
         return self.release == Version(STRICT_READER)
 
-    @cached_property
-    def knows_racks(self) -> bool:
-        """True if its code places replicas across racks (KIP-36)."""
-        return self.release >= Version("0.10.0.0")
-
     def since(self, release: str) -> bool:
         """True if its code is of this release line or a later one."""
         return Version(self.release.line) >= Version(release)

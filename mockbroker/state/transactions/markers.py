@@ -50,7 +50,7 @@ class Markers:
         if missing is None:
             missing = self._missing[transactional_id] = dict.fromkeys(partitions_of(value))
         for partition in list(missing):
-            if self._write_one(transactional_id, value, partition, missing):
+            if self._write_one(transactional_id, value, partition):
                 del missing[partition]
         return not missing
 
@@ -58,19 +58,14 @@ class Markers:
         """Forget a transaction that has ended, or whose transactional id was deleted."""
         self._missing.pop(transactional_id, None)
 
-    def _write_one(
-        self,
-        transactional_id: str,
-        value: TransactionLogValue,
-        key: TopicPartition,
-        missing: dict[TopicPartition, WrittenMarker | None],
-    ) -> bool:
+    def _write_one(self, transactional_id: str, value: TransactionLogValue, key: TopicPartition) -> bool:
         """Write one partition's marker, unless it is written; returns True if every in-sync replica has it."""
         committed = value.transaction_status == TransactionState.PREPARE_COMMIT
         try:
             partition = self.cluster.find_partition(*key)
         except ApiError:
             return True  # deleted in the meantime
+        missing = self._missing[transactional_id]
         written = missing[key]
         if written is None or written.leader_epoch != partition.leader_epoch:
             if not self._reaches_leader(transactional_id, partition):

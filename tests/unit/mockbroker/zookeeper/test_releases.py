@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mockbroker.state.releases import CHANGES, KRAFT_ONLY, ZOOKEEPER_RELEASES, Version, versions_of_release
+from mockbroker.zookeeper.controller import KNOWS_RACKS
 from mockbroker.zookeeper.releases import (
     UPDATE_METADATA,
     is_zookeeper,
@@ -104,7 +105,7 @@ def test_only_0_9_0_0_reads_registrations_strictly(release, strictly):
 
 @pytest.mark.parametrize(("release", "knows"), [("0.9.0.1", False), ("0.10.0.0", True), ("3.9", True)])
 def test_code_knows_racks_since_0_10_0_whatever_its_protocol(release, knows):
-    assert software_of(release, "0.9.0").knows_racks == knows
+    assert software_of(release, "0.9.0").since(KNOWS_RACKS) == knows
 
 
 @pytest.mark.parametrize(
