@@ -154,24 +154,19 @@ def out_of_request(call: Call, api: Api, levels: Sequence[Level], hit: Hit, code
                 into.append(with_field(element, partitions, part))
     message = code.meaning if levels[0].requested == "resources" else None
     entries = entries_for(api, with_field(call.request, levels[0].requested, failed), call.version, code, message)
+    answered = levels[0].answered
     if not rest and call.api_key != METADATA:
-        return Verdict(api.response(**{levels[0].answered: entries}))
-    answer_rest(call, levels, rest, entries)
-    return PARTLY
-
-
-def answer_rest(call: Call, levels: Sequence[Level], rest: list[Any], entries: Sequence[Any]) -> None:
-    """Let the handler answer the rest of a request, and add these entries to its answer."""
-    level = levels[0]
+        return Verdict(api.response(**{answered: entries}))
     if rest or call.version:  # an empty list requests all topics in Metadata v0
-        hand_over(call, level.requested, rest)
+        hand_over(call, levels[0].requested, rest)
 
     def add(response: Any) -> None:
         if not rest:
-            setattr(response, level.answered, [])
-        add_entries(getattr(response, level.answered), entries, levels)
+            setattr(response, answered, [])
+        add_entries(getattr(response, answered), entries, levels)
 
     call.amend(add)
+    return PARTLY
 
 
 def names_meant(call: Call, element: Any, hit: Hit) -> bool:
