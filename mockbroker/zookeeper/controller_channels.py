@@ -19,6 +19,7 @@ from mockbroker.zookeeper.controller import (
 from mockbroker.zookeeper.releases import UPDATE_METADATA
 from mockbroker.zookeeper.update_metadata import MetadataUpdate
 from protocol.errors import ProtocolError
+from protocol.framing import MAX_FRAME_BYTES
 from protocol.headers import read_response, request_frame
 
 AGAIN_S = 0.3  # after a failed attempt; as in Kafka's controller
@@ -133,6 +134,8 @@ class SocketChannel:
         client_id, number = str(update.controller_id), self._correlation_id
         writer.write(request_frame(update.request(), update.version, correlation_id=number, client_id=client_id))
         size = int.from_bytes(await reader.readexactly(4))
+        if size > MAX_FRAME_BYTES:
+            raise ProtocolError(f"expected a response of at most {MAX_FRAME_BYTES} bytes, got {size}")
         header, response = read_response(await reader.readexactly(size), UPDATE_METADATA, update.version)
         if header.correlation_id != number:
             raise ProtocolError(f"expected response {number}, got {header.correlation_id}")
