@@ -58,7 +58,7 @@ class CertifyCourse:
         else:
             from mockbroker.testing.certify import real_cluster
 
-            self.cluster = real_cluster.RealCluster(plan, plan.upstream, self._skip)
+            self.cluster = real_cluster.RealCluster(plan, plan.upstream)
         self.served = self.cluster.served
         self.state = self.served.state
         self.observer = WireObserver(self.state, self.cluster.hidden_racks)
@@ -195,7 +195,7 @@ class CertifyCourse:
             held_up.remove()
             self.observer.moves.pop(place)
             if refused is not None:
-                self._skip("leader_hints", refused)
+                self.say(f"the leader of {place[0]}-{place[1]} does not move: {refused}")
                 return
         if moved:
             self.say(f"{moved} partitions were given another leader")
@@ -225,7 +225,7 @@ class CertifyCourse:
         """Stop a rack and bring it back."""
         rack = self.cluster.outage_rack(self.facts.at_followers(), self.facts.coordinators)
         if rack is None:
-            self._skip("goes_on", "each rack has a coordinator of the program, which no proxy can have move")
+            self.say("no rack stops: each has a coordinator of the program, which no proxy can have move")
             return
         self.facts.outage_rack = rack
         self.say(f"rack {rack} stops")
@@ -300,10 +300,9 @@ class CertifyCourse:
 
     def _written(self, only: TopicPartition | None) -> int:
         """Records that producers got acknowledged, in all or of one partition."""
-        produced = self.facts.produced
         if only is None:
-            return produced.records
-        return sum(batch.records for batch in produced.acknowledged.get(only, {}).values())
+            return self.facts.acknowledged_records
+        return sum(batch.records for batch in self.facts.acknowledged.get(only, {}).values())
 
     async def _until(
         self, is_done: Callable[[], bool], progress: Callable[[], object], quiet_s: float | None = None
@@ -318,7 +317,13 @@ class CertifyCourse:
         clients = self.facts.clients.values()
         joined = sum(client.calls["JoinGroup"] + client.calls["SyncGroup"] for client in clients)
         delivered = sum(end - first for ranges in self.facts.delivered.values() for first, end in ranges.spans)
-        return len(clients), joined, sum(len(one.readers) for one in clients), delivered, self.facts.produced.records
+        return (
+            len(clients),
+            joined,
+            sum(len(one.readers) for one in clients),
+            delivered,
+            self.facts.acknowledged_records,
+        )
 
     def _is_over(self) -> bool:
         return asyncio.get_running_loop().time() >= self._deadline_s or not self._alive()
@@ -389,8 +394,7 @@ class CertifyCourse:
 
     async def _compare_logs(self) -> None:
         """Hold what was acknowledged against what the logs have."""
-        produced = self.facts.produced
-        for place, batches in sorted(produced.acknowledged.items()):
+        for place, batches in sorted(self.facts.acknowledged.items()):
             end = max(offset + batch.records for offset, batch in batches.items())
             name, kept = f"{place[0]}-{place[1]}", dict[int, AcknowledgedBatch]()
             checksums_count = self.cluster.owns(place[0])
@@ -400,19 +404,13 @@ class CertifyCourse:
                 kept[header.base_offset] = AcknowledgedBatch(header.crc, records)
                 first = first_by_checksum.setdefault(header.crc, header.base_offset)
                 if first != header.base_offset:
-                    produced.duplicates.append(
+                    self.facts.duplicates.append(
                         f"{name}: the batch at offset {first} is there again at {header.base_offset}"
                     )
             for offset, batch in sorted(batches.items()):
                 found = kept.get(offset)
                 if found is None or (found != batch if checksums_count else found.records != batch.records):
-                    produced.missing.append(f"{name}: {batch.records} records from offset {offset}")
-
-    def _skip(self, check: str, why: str) -> None:
-        """A check that cannot be made before this cluster."""
-        if check not in self.facts.skipped:
-            self.facts.skipped[check] = why
-            self.say(f"not checked, {check}: {why}")
+                    self.facts.missing.append(f"{name}: {batch.records} records from offset {offset}")
 
     def _explain_nothing(self) -> None:
         """Raise ProgramError: the program neither reads nor writes."""

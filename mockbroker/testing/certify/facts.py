@@ -106,18 +106,6 @@ class ClientFacts:
     choices: CallTally = field(default_factory=CallTally)
 
 
-class CallTrafficKey(NamedTuple):
-    """The properties that bytes share, in words of ``kafka_rack.locality``: record batches, and other for the rest."""
-
-    category: str
-    client_rack: str
-    broker_rack: str | None
-    locality: str
-    reason: str | None
-    saves: bool
-    at_most: bool
-
-
 @dataclass(slots=True)
 class OffsetRanges:
     """Offsets as ranges, first and after the last; adjacent ranges are merged.
@@ -161,19 +149,6 @@ class AcknowledgedBatch(NamedTuple):
 
 
 @dataclass(slots=True)
-class ProducedRecords:
-    """The answers to a program's producers, by topic and partition."""
-
-    acknowledged: dict[TopicPartition, dict[int, AcknowledgedBatch]] = field(default_factory=dict)
-    """By base offset."""
-    records: int = 0
-    idempotent_batches: int = 0
-    other_batches: int = 0
-    missing: list[str] = field(default_factory=list)
-    duplicates: list[str] = field(default_factory=list)
-
-
-@dataclass(slots=True)
 class WireFacts:
     """All that a certificate is made of.
 
@@ -187,20 +162,25 @@ class WireFacts:
     """The right and the wrong ones of each check."""
     ignored_redirects: int = 0
     """Every single one; in the tally a reader that is sent to one replica again and again counts once."""
-    traffic: Counter[CallTrafficKey] = field(default_factory=Counter)
+    consumed: int = 0
+    crossed: int = 0
+    avoidable: int = 0
+    """Bytes of records that were read: all, those from another rack, and of these those that a nearer replica had."""
     delivered: dict[tuple[str, str, int], OffsetRanges] = field(default_factory=dict)
     delivered_again: Counter[str] = field(default_factory=Counter)
     lost: list[str] = field(default_factory=list)
     unread: list[str] = field(default_factory=list)
     fed: int = 0
-    produced: ProducedRecords = field(default_factory=ProducedRecords)
+    acknowledged: dict[TopicPartition, dict[int, AcknowledgedBatch]] = field(default_factory=dict)
+    """By base offset; and those that logs lack, or have twice, in words."""
+    acknowledged_records: int = 0
+    missing: list[str] = field(default_factory=list)
+    duplicates: list[str] = field(default_factory=list)
     consumed_topics: set[str] = field(default_factory=set)
     produced_topics: set[str] = field(default_factory=set)
     coordinators: set[int] = field(default_factory=set)
     """The brokers that coordinate groups and transactions of the program, as it was told."""
     outage_rack: str | None = None
-    skipped: dict[str, str] = field(default_factory=dict)
-    """Checks that this cluster cannot make, with the reason."""
     failures: list[str] = field(default_factory=list)
     """Processes that ended by themselves and not well, in words."""
     unfinished: dict[str, str] = field(default_factory=dict)

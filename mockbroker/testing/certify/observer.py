@@ -6,32 +6,21 @@ it is known where the process runs, whatever the client says. Calls of other lis
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
-from dataclasses import replace
 from typing import Any
 
-from kafka_rack.locality import Facts as LocalityFacts
-from kafka_rack.locality import judge
 from kafka_rack.writers import can_partition_by_rack
-from mockbroker.call import Call, Outcome
-from mockbroker.core.journal.records import (
-    facts_of_read,
-    facts_of_write,
-    first_has_key,
-    leader_racks_of,
-    named_rack,
-    racks_of,
-    response_of,
-)
+from mockbroker.call import Call, FetchedPart, Outcome, ProducedPart
+from mockbroker.core.journal.records import first_keys, named_rack, racks_of, response_of
 from mockbroker.handlers.fetch import named_partitions
+from mockbroker.handlers.transferred import fetched_parts, parts_of
 from mockbroker.state.cluster import Cluster
 from mockbroker.state.topics.topic import INTERNAL_TOPICS, Partition
-from mockbroker.subjects import name_of_id, topic_name
+from mockbroker.subjects import name_of_id
 from mockbroker.testing.certify.facts import (
     AcknowledgedBatch,
-    CallTrafficKey,
     ClientFacts,
     MemberSubscription,
     OffsetRanges,
@@ -41,22 +30,21 @@ from mockbroker.testing.certify.facts import (
 from mockbroker.testing.certify.following import Following, PartitionSnapshot
 from protocol.embedded.consumer_protocol import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 from protocol.embedded.versioned import read_versioned, stated_version
-from protocol.error_codes import ErrorCode
 from protocol.errors import ProtocolError
-from protocol.records import iter_batches
 from protocol.registry import APIS
 
 PRODUCE, FETCH, METADATA, OFFSET_COMMIT, FIND_COORDINATOR = 0, 1, 3, 8, 10
 JOIN_GROUP, SYNC_GROUP = 11, 14
 CONSUMER_GROUP_HEARTBEAT, DESCRIBE_TOPIC_PARTITIONS = 68, 75
 TOPIC_ID_FETCH = 13
+FIRST_WITH_BATCHES = 3
+"""The first Produce without message sets, whose checksums logs do not keep."""
 FIRST_FETCH_HINT, FIRST_PRODUCE_HINT = 16, 10
 FIRST_FETCH_RACK = 11
-LENGTH_BYTES = 4
 NO_LEADER = -1
 
-Taker = Callable[[ClientFacts, Outcome, int], int | None]
-"""``(client, outcome, arrived) -> record bytes``; raises ProtocolError."""
+Taker = Callable[[ClientFacts, Outcome, int], None]
+"""``(client, outcome, arrived)``; raises ProtocolError."""
 
 
 class WireObserver:
@@ -111,11 +99,10 @@ class WireObserver:
         if call.session.software is not None:
             client.software = " ".join(call.session.software).strip() or None
             client.has_partitioner = can_partition_by_rack(call.session.software)
-        taker, records = self._takers.get(call.api_key), None
+        taker = self._takers.get(call.api_key)
         if taker is not None and call.body_start:
             with suppress(ProtocolError):
-                records = taker(client, outcome, arrived)
-        self._count(client, outcome, LocalityFacts("other"), wire_bytes(outcome) - (records or 0))
+                taker(client, outcome, arrived)
 
     # called by the course of a certification
 
@@ -165,15 +152,7 @@ class WireObserver:
         broker = self.cluster.brokers.get(broker_id)
         return None if broker is None else broker.rack
 
-    def _entries(
-        self, call: Call, topics: Any, name: str, parts: str, index: str
-    ) -> Iterator[tuple[TopicPartition, Any]]:
-        for topic in topics:
-            if found := topic_name(call, topic, name):
-                for entry in getattr(topic, parts):
-                    yield (found, getattr(entry, index)), entry
-
-    # what each API says; the record bytes that are counted already
+    # what each API says
 
     def _looked(self, client: ClientFacts, outcome: Outcome, arrived: int) -> None:
         client.last_metadata = self._clock
@@ -181,79 +160,74 @@ class WireObserver:
         for topic in self.cluster.topics.values():
             client.leader_racks[topic.name] = [self._rack(one.leader) for one in topic.partitions]
 
-    def _fetched(self, client: ClientFacts, outcome: Outcome, arrived: int) -> int:
+    def _fetched(self, client: ClientFacts, outcome: Outcome, arrived: int) -> None:
         call, response = outcome.call, outcome.response
         broker, request = call.session.broker.id, call.request
         client.fetch_versions[call.version] += 1
-        told = request.rack_id if call.version >= FIRST_FETCH_RACK else ""
-        client.fetch_racks[told] += 1
+        client.fetch_racks[request.rack_id] += 1
         has_failed = response is None or response.error_code
-        topics = [] if has_failed else response.responses
-        entries, total = dict(self._entries(call, topics, "topic", "partitions", "partition_index")), 0
+        answers: dict[tuple[str | None, int], tuple[FetchedPart, Any]] = {}
+        if not has_failed:
+            entries = (entry for topic in response.responses for entry in topic.partitions)
+            parts = fetched_parts(call, response, call.wanted)
+            answers = {(one.topic, one.partition): (one, entry) for one, entry in zip(parts, entries, strict=True)}
         for one in call.wanted or named_partitions(request, call.version >= TOPIC_ID_FETCH):
             name = one.topic if isinstance(one.topic, str) else name_of_id(call, one.topic)
             if not name:
                 continue
-            place, offset = (name, one.index), one.fetch_offset
-            reader = self.following.asked(client, place, broker, offset, arrived)
+            place = (name, one.index)
+            reader = self.following.asked(client, place, broker, one.fetch_offset, arrived)
             if has_failed:
                 continue
             self.facts.consumed_topics.add(name)
             self._went_to_leader(client, FETCH, place, broker, arrived)
-            entry = entries.get(place)
-            if entry is None:
+            if place not in answers:
                 self.following.answered(place, reader, 0, NO_LEADER, self._clock)
                 continue
-            self.following.answered(place, reader, entry.error_code, entry.preferred_read_replica, self._clock)
-            if entry.current_leader.leader_id != NO_LEADER and entry.error_code:
+            part, entry = answers[place]
+            self.following.answered(place, reader, part.error_code, part.preferred_replica, self._clock)
+            if part.error_code and entry.current_leader.leader_id != NO_LEADER:
                 self._hinted.add((client.rack, client.client_id, FETCH, place))
-            if entry.records:
-                self._deliver(client, place, offset, bytes(entry.records))  # a broker's may be in pieces
-                self._count_read(client, outcome, place, told, len(entry.records))
-                total += len(entry.records)
-        return total
+            if part.size_bytes:
+                self._deliver(client, place, max(part.first_offset, one.fetch_offset), part.next_offset)
+                self._count_read(client, place, broker, part.size_bytes)
 
-    def _deliver(self, client: ClientFacts, place: TopicPartition, offset: int, records: bytes) -> None:
-        """Record the offsets that a reader received from its position on."""
-        headers = list(iter_batches(records))
-        if not headers or headers[-1].last_offset < offset:
-            return
-        reader = client.group if client.group is not None else f"rack {client.rack}"
-        ranges = self.facts.delivered.setdefault((reader, *place), OffsetRanges())
-        first, end = max(offset, headers[0].base_offset), headers[-1].last_offset + 1
-        self.facts.delivered_again[reader] += ranges.add(first, end)
+    def _deliver(self, client: ClientFacts, place: TopicPartition, first: int, end: int) -> None:
+        """Record the offsets that a reader received."""
+        if first < end:
+            reader = client.group if client.group is not None else f"rack {client.rack}"
+            ranges = self.facts.delivered.setdefault((reader, *place), OffsetRanges())
+            self.facts.delivered_again[reader] += ranges.add(first, end)
 
-    def _count_read(self, client: ClientFacts, outcome: Outcome, place: TopicPartition, told: str, size: int) -> None:
-        partition = self._partition(place)
-        in_sync = None if partition is None else tuple(self._in_sync(partition))
-        known = facts_of_read(FETCH, in_sync, self.cluster, client.rack, redirected=False)
-        if told:
-            known |= {"told_rack": told, "told_in": "request"}
-        self._count(client, outcome, LocalityFacts("consume", api_version=outcome.call.version, **known), size)
+    def _count_read(self, client: ClientFacts, place: TopicPartition, broker: int, size: int) -> None:
+        layout = self._layout_of(place)  # without one any broker serves it
+        self.facts.consumed += size
+        if self._rack(broker) != client.rack:
+            self.facts.crossed += size
+            if layout is None or client.rack in racks_of(self.cluster, layout.in_sync):
+                self.facts.avoidable += size
 
-    def _produced(self, client: ClientFacts, outcome: Outcome, arrived: int) -> int:
-        call, total = outcome.call, 0
+    def _produced(self, client: ClientFacts, outcome: Outcome, arrived: int) -> None:
+        call, facts = outcome.call, self.facts
         client.produce_versions[call.version] += 1
-        answered = [] if outcome.response is None else outcome.response.responses
-        answers = dict(self._entries(call, answered, "name", "partition_responses", "index"))
-        for place, part in self._entries(call, call.request.topic_data, "name", "partition_data", "index"):
-            self.facts.produced_topics.add(place[0])
+        keyed = first_keys(call.request)
+        for part in call.parts or parts_of(outcome) or ():
+            assert isinstance(part, ProducedPart)
+            if not part.topic:
+                continue  # an unknown topic id
+            place = (part.topic, part.partition)
+            facts.produced_topics.add(part.topic)
             self._went_to_leader(client, PRODUCE, place, call.session.broker.id, arrived)
-            entry, records = answers.get(place), bytes(part.records or b"")
-            if entry is not None and entry.error_code == ErrorCode.NONE:
-                self._acknowledge(place, entry.base_offset, records)
-            elif entry is not None and entry.current_leader.leader_id != NO_LEADER:
-                self._hinted.add((client.rack, client.client_id, PRODUCE, place))
-            keyed = first_has_key(records)
-            if keyed is False:
+            if keyed.get(place, keyed.get((part.topic_id, part.partition))) is False:
                 self._chose(client, place)
-            partition = self._partition(place)
-            isr = None if partition is None else partition.isr
-            known = facts_of_write(isr, leader_racks_of(self.cluster, place[0]), client.rack, keyed)
-            facts = LocalityFacts("produce", has_partitioner=client.has_partitioner, **known)
-            self._count(client, outcome, facts, len(records))
-            total += len(records)
-        return total
+            if outcome.response is None:
+                continue
+            if part.records and not part.error_code and call.version >= FIRST_WITH_BATCHES:
+                batch = AcknowledgedBatch(int.from_bytes(part.crc), part.records)
+                facts.acknowledged.setdefault(place, {})[part.entry.base_offset] = batch
+                facts.acknowledged_records += part.records
+            elif part.entry.current_leader.leader_id != NO_LEADER:
+                self._hinted.add((client.rack, client.client_id, PRODUCE, place))
 
     def _chose(self, client: ClientFacts, place: TopicPartition) -> None:
         """Note a partition for records without keys, by the leaders in the client's last metadata, or by now."""
@@ -265,20 +239,6 @@ class WireObserver:
         led_in = {*known[index : index + 1], self._rack(partition.leader)}
         where = ", ".join(sorted(filter(None, led_in)))
         client.choices.note(client.rack in led_in, f"{topic}-{index} (leader in {where}) in rack {client.rack}")
-
-    def _acknowledge(self, place: TopicPartition, base_offset: int, records: bytes) -> None:
-        produced = self.facts.produced
-        known = produced.acknowledged.setdefault(place, {})
-        with suppress(ProtocolError):
-            for header in iter_batches(records):
-                if header.magic < 2:
-                    continue
-                count = header.last_offset - header.base_offset + 1
-                known[base_offset] = AcknowledgedBatch(header.crc, count)
-                base_offset += count
-                produced.records += count
-                produced.idempotent_batches += header.producer_id >= 0
-                produced.other_batches += header.producer_id < 0
 
     def _went_to_leader(
         self, client: ClientFacts, api_key: int, place: TopicPartition, broker: int, arrived: int
@@ -344,25 +304,7 @@ class WireObserver:
                 for index in one.partitions
             )
 
-    # bytes
-
-    def _count(self, client: ClientFacts, outcome: Outcome, known: LocalityFacts, size: int) -> None:
-        if size <= 0:
-            return
-        broker_rack = outcome.call.session.broker.rack
-        racks = frozenset(self.facts.racks)
-        found = judge(replace(known, client_rack=client.rack, broker_rack=broker_rack, cluster_racks=racks))
-        of_call = known.category, client.rack, broker_rack
-        key = CallTrafficKey(*of_call, found.locality, found.reason, found.saves, found.at_most)
-        self.facts.traffic[key] += size
-
 
 def consumed_topics(facts: WireFacts) -> list[str]:
     """The topics that the program reads and does not write, without Kafka's internal ones; sorted."""
     return sorted(facts.consumed_topics - facts.produced_topics - INTERNAL_TOPICS)
-
-
-def wire_bytes(outcome: Outcome) -> int:
-    """The bytes of request and answer, length fields included."""
-    answer = sum(map(len, outcome.output))
-    return LENGTH_BYTES + len(outcome.call.frame) + answer

@@ -31,10 +31,6 @@ if TYPE_CHECKING:
     from mockbroker.testing.certify.facts import TopicPartition
     from protocol.records.batches import BatchHeader
 
-SELECTOR = "replica.selector.class"
-LEADERS_ALONE = ("", "org.apache.kafka.common.replica.LeaderSelector")
-BY_SELECTOR = ("preferred_replica", "stays", "leader_on_minus_one", "out_of_range", "near_reads")
-"""The checks that are about readers who were sent to a follower."""
 FETCH, METADATA = 1, 3
 LOOK_AGAIN_S = 0.2
 MOVE_S = 20.0
@@ -78,14 +74,10 @@ class HiddenRacks(Rewrites):
 
 
 class RealCluster:
-    """See the module; methods that say nothing are as those of ``OwnCluster``.
+    """See the module; methods that say nothing are as those of ``OwnCluster``."""
 
-    Args:
-        skip: is given each check that cannot be made, and why.
-    """
-
-    def __init__(self, plan: CertifyPlan, upstream: UpstreamPlan, skip: Callable[[str, str], None]) -> None:
-        self._plan, self._upstream, self._skip = plan, upstream, skip
+    def __init__(self, plan: CertifyPlan, upstream: UpstreamPlan) -> None:
+        self._plan, self._upstream = plan, upstream
         self.proxy = self.served = KafkaProxy(
             upstream.settings,
             racks=upstream.racks,
@@ -114,11 +106,8 @@ class RealCluster:
                 f"expected brokers in two or more racks, got {', '.join(racks) or 'none'} of "
                 f"{len(self.proxy.state.brokers)} brokers; --racks ID=RACK,... says where they are"
             )
-        await self._look_for_selector()
         if self._plan.topic not in self.proxy.state.topics:
             await self._create_topic()
-        else:
-            self._skip("leader_hints", f"{self._plan.topic} was not made by certify, so its leaders are not moved")
 
     async def close(self) -> None:
         with suppress(RealClusterError, TimeoutError):
@@ -148,13 +137,6 @@ class RealCluster:
 
         if not await self._seen(is_led):
             raise UnfitClusterError(f"expected every partition of {self._plan.topic} to have a leader, but not all do")
-
-    async def _look_for_selector(self) -> None:
-        """Learn whether leaders send readers to followers at all."""
-        with suppress(RealClusterError):
-            if await self._brokers.broker_setting(SELECTOR) in LEADERS_ALONE:
-                for check in BY_SELECTOR:
-                    self._skip(check, f"the brokers send nobody to a follower: they have no rack-aware {SELECTOR}")
 
     # what the course asks
 

@@ -60,12 +60,6 @@ class RealBrokers(UpstreamLink):
         for broker in list(self._addresses):
             await self._ask_broker(broker, DeleteGroupsRequest(groups_names=[group]))
 
-    async def broker_setting(self, name: str) -> str | None:
-        """The value of a setting at some broker; None if that is unknown."""
-        broker = self._broker(min(self._addresses))
-        settings = await self.ask(lambda real: real.broker_settings(broker, [name]))
-        return (settings[name] or "") if name in settings else None
-
     async def place(self, topic: str, replicas: Mapping[int, Sequence[int]]) -> None:
         """Move partitions, the first replica of each to lead."""
         moved = AlterPartitionReassignmentsRequest.Topic(name=topic)

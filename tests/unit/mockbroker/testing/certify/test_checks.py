@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from decimal import Decimal
 from xml.etree import ElementTree as ET
 
 import pytest
 
-from kafka_rack.locality import Prices
-from mockbroker.testing.certify.certificate import certificate_of, crossings, grade_of, to_json, to_junit
+from mockbroker.testing.certify.certificate import certificate_of, grade_of, to_json, to_junit
 from mockbroker.testing.certify.checks import CHECKS, CertifyCheck, checks_of
 from mockbroker.testing.certify.facts import (
     AcknowledgedBatch,
-    CallTrafficKey,
     ClientFacts,
     MemberSubscription,
     OffsetRanges,
@@ -102,38 +99,26 @@ def test_an_outage_that_was_not_seen_to_its_end_proves_nothing():
 
 
 def test_idempotent_producers_write_nothing_twice():
-    facts = facts_of()
-    facts.produced.acknowledged["orders", 0] = {0: AcknowledgedBatch(1, 1)}
-    facts.produced.other_batches = 1
+    writer = ClientFacts("a", "writer")
+    writer.produce_versions[13] = 1
+    facts = facts_of(writer)
+    facts.acknowledged["orders", 0] = {0: AcknowledgedBatch(1, 1)}
     assert verdict(facts, "no_duplicates") == "not seen"
-    facts.produced.idempotent_batches = 1
+    writer.calls["InitProducerId"] = 1
     assert verdict(facts, "no_duplicates") == "pass"
-    facts.produced.duplicates.append("orders-0: the batch at offset 0 is there again at 1")
+    facts.duplicates.append("orders-0: the batch at offset 0 is there again at 1")
     assert verdict(facts, "no_duplicates") == "fail"
 
 
-def traffic(facts: WireFacts, locality: str, size: int, *, saves: bool = False, category: str = "consume") -> None:
-    broker = "a" if locality == "local" else "b"
-    reason = None if locality == "local" else "no_client_rack"
-    facts.traffic[CallTrafficKey(category, "a", broker, locality, reason, saves, saves)] += size
-
-
-def test_bytes_that_need_not_cross_fail_and_those_that_must_do_not():
-    facts = facts_of(consumer("a", "a"))
-    traffic(facts, "local", 600)
-    traffic(facts, "cross", 400)
-    assert verdict(facts, "near_reads") == "pass"
-    traffic(facts, "cross", 100, saves=True)
-    assert verdict(facts, "near_reads") == "fail"
-
-
-def test_bytes_around_records_do_not_hide_what_need_not_cross():
-    facts = facts_of(consumer("a", "a"))
-    traffic(facts, "local", 9_000, category="other")
-    assert verdict(facts, "near_reads") == "not seen"
-    traffic(facts, "local", 80)
-    traffic(facts, "cross", 20, saves=True)
-    assert verdict(facts, "near_reads") == "fail"
+@pytest.mark.parametrize(
+    ("told", "redirects", "avoidable", "expected"),
+    [("", 0, 50, "pass"), ("", 0, 51, "fail"), ("a", 0, 51, "not seen"), ("a", 1, 51, "fail"), ("b", 0, 51, "fail")],
+)
+def test_bytes_that_need_not_cross_fail_where_a_reader_can_have_it_otherwise(told, redirects, avoidable, expected):
+    facts = facts_of(consumer("a", told))
+    facts.consumed, facts.crossed, facts.avoidable = 1000, 500, avoidable
+    facts.tallies["preferred_replica"].right = redirects
+    assert verdict(facts, "near_reads") == expected
 
 
 @pytest.mark.parametrize(
@@ -153,17 +138,6 @@ def test_only_producers_that_can_choose_partitions_by_rack_must(able, right, wro
     for number in range(right + wrong):
         client.choices.note(number < right, "orders-1 (leader in b) in rack a")
     assert verdict(facts_of(client), "near_writes") == expected
-
-
-def test_money_is_that_of_a_terabyte_in_the_same_proportions():
-    facts = facts_of(consumer("a", "a"))
-    traffic(facts, "local", 600)
-    traffic(facts, "cross", 300)
-    traffic(facts, "cross", 100, saves=True)
-    (consumed,) = crossings(certificate_of(["worker"], facts, Prices()))
-    assert (consumed.bytes, consumed.crossed, consumed.avoidable) == (1000, 400, 100)
-    assert consumed.a_terabyte_costs == Decimal(8)  # 400 GB at 0.02 $
-    assert consumed.avoidable_of_it == Decimal(2)
 
 
 def graded(**verdicts: str) -> str:
@@ -190,7 +164,7 @@ def test_grades_fall_with_what_fails():
 def test_a_grade_or_a_percentage_is_reached_or_not(wanted, reached):
     facts = facts_of(consumer("a", "a", subscription=MemberSubscription(0, None)))
     facts.delivered["rack a", "orders", 0] = OffsetRanges([(0, 5)])
-    certificate = certificate_of(["worker"], facts, Prices())
+    certificate = certificate_of(["worker"], facts)
     assert (certificate.grade, certificate.percent) == ("B", 75)
     passed, failed = 3 + 2 + 4, 2 + 1  # its rack, twice, and no loss; racks of the assignor, and hints
     assert certificate.percent == 100 * passed // (passed + failed)
@@ -199,7 +173,7 @@ def test_a_grade_or_a_percentage_is_reached_or_not(wanted, reached):
 
 def test_junit_has_a_case_for_each_check_with_failures_and_skips_in_the_usual_form():
     facts = facts_of(consumer("a", "\x00"))
-    certificate = certificate_of(["./worker", "<&>"], facts, Prices())
+    certificate = certificate_of(["./worker", "<&>"], facts)
     root = ET.fromstring(to_junit(certificate, "host", "2026-01-31T12:00:00", 1.5))
     (suite,) = root
     assert (root.tag, suite.tag) == ("testsuites", "testsuite")
@@ -222,6 +196,6 @@ def test_junit_has_a_case_for_each_check_with_failures_and_skips_in_the_usual_fo
 
 
 def test_json_says_what_was_asked_and_what_was_seen():
-    printed = to_json(certificate_of(["worker"], facts_of(consumer("a", "a")), Prices()))
+    printed = to_json(certificate_of(["worker"], facts_of(consumer("a", "a"))))
     assert [check["check"] for check in printed["checks"]] == [name for name, *_ in CHECKS]
     assert printed["clients"][0]["fetch_racks"] == {"a": 1}

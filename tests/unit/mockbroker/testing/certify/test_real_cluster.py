@@ -13,8 +13,6 @@ from mockbroker import MockCluster
 from mockbroker.adapters.client_properties.bootstrap import servers_in
 from mockbroker.adapters.real_cluster.connection import RealClusterError
 from mockbroker.proxy.adapters.upstream import UpstreamSettings
-from mockbroker.testing.certify.checks import checks_of
-from mockbroker.testing.certify.facts import WireFacts
 from mockbroker.testing.certify.plan import CertifyPlan, UnfitClusterError, UpstreamPlan
 from mockbroker.testing.certify.real_cluster import RealCluster
 from protocol.apis.metadata import MetadataRequest
@@ -31,16 +29,15 @@ SELECTING = {"replica.selector.class": RACK_AWARE_SELECTOR}
 @asynccontextmanager
 async def certified(
     topic: str = MADE, *, feeds: bool = False, given: dict[int, str | None] | None = None, **options: Any
-) -> AsyncIterator[tuple[RealCluster, MockCluster, dict[str, str]]]:
-    skipped: dict[str, str] = {}
+) -> AsyncIterator[tuple[RealCluster, MockCluster]]:
     async with MockCluster(**{"settings": SELECTING, "topics": {THERE: (3, 2)}, **options}) as real:
         settings = UpstreamSettings(servers=servers_in(real.bootstrap_servers))
         upstream = UpstreamPlan(settings, given or {}, feeds_named=feeds)
         plan = CertifyPlan([], [], topic=topic, partitions=3, group=topic, upstream=upstream)
-        cluster = RealCluster(plan, upstream, skipped.__setitem__)
+        cluster = RealCluster(plan, upstream)
         try:
             await cluster.start()
-            yield cluster, real, skipped
+            yield cluster, real
         finally:
             await cluster.close()
 
@@ -65,18 +62,17 @@ async def described(cluster: RealCluster, rack: str, broker: int) -> Any:
 
 
 async def test_a_topic_is_made_near_some_racks_and_far_from_others_and_taken_away_at_the_end():
-    async with certified() as (cluster, real, skipped):
+    async with certified() as (cluster, real):
         made = real.state.topics[MADE]
         assert [list(one.replicas) for one in made.partitions] == [[0, 1], [1, 2], [2, 0]]
         assert cluster.proxy.state.liveness.racks() == ["a", "b", "c"]
-        assert skipped == {}
         assert MADE in real.state.topics
     assert MADE not in real.state.topics
     assert THERE in real.state.topics
 
 
 async def test_records_are_written_to_what_was_made_and_their_offsets_are_known():
-    async with certified() as (cluster, real, _):
+    async with certified() as (cluster, real):
         await cluster.feed([MADE], 2)
         await cluster.feed([MADE], 3)
         assert cluster.fed == 15
@@ -87,11 +83,10 @@ async def test_records_are_written_to_what_was_made_and_their_offsets_are_known(
 
 
 async def test_a_topic_that_was_there_stays_as_it_is_unless_it_is_to_be_fed():
-    async with certified(THERE) as (cluster, real, skipped):
+    async with certified(THERE) as (cluster, real):
         assert not cluster.feeds(THERE)
         assert not cluster.owns(THERE)
-        assert skipped["leader_hints"] == "orders was not made by certify, so its leaders are not moved"
-    async with certified(THERE, feeds=True) as (cluster, real, _):
+    async with certified(THERE, feeds=True) as (cluster, real):
         assert cluster.feeds(THERE)
         await cluster.feed([THERE], 1)
         assert cluster.fed == 3
@@ -99,7 +94,7 @@ async def test_a_topic_that_was_there_stays_as_it_is_unless_it_is_to_be_fed():
 
 
 async def test_a_follower_that_lags_answers_out_of_range_and_the_leader_names_it_to_nobody():
-    async with certified() as (cluster, real, _):
+    async with certified() as (cluster, real):
         await cluster.feed([MADE], 2)
         assert (await fetched(cluster, "b", 0)).preferred_read_replica == 1
         await cluster.lag(1, [(MADE, 0)])
@@ -115,7 +110,7 @@ async def test_a_follower_that_lags_answers_out_of_range_and_the_leader_names_it
 
 
 async def test_leaders_and_replicas_of_what_was_made_are_moved_by_the_real_brokers():
-    async with certified() as (cluster, real, _):
+    async with certified() as (cluster, real):
         assert await cluster.move_leader((MADE, 0), 1) is None
         assert real.state.topics[MADE].partitions[0].leader == 1
         assert await cluster.move_replicas((MADE, 2), [2, 1]) is None
@@ -123,14 +118,14 @@ async def test_leaders_and_replicas_of_what_was_made_are_moved_by_the_real_broke
 
 
 async def test_a_move_that_brokers_refuse_is_told():
-    async with certified() as (cluster, _, _skipped):
+    async with certified() as (cluster, _):
         refused = await cluster.move_replicas((MADE, 2), [2, 7])
         assert refused is not None
         assert refused.startswith("AlterPartitionReassignments is refused: INVALID_REPLICA_ASSIGNMENT")
 
 
 async def test_a_rack_that_stops_is_in_no_metadata_leads_nothing_and_is_named_to_no_reader():
-    async with certified() as (cluster, real, _):
+    async with certified() as (cluster, real):
         assert await cluster.stop_rack("b") == [1]
         answer = await described(cluster, "b", 0)
         assert [one.node_id for one in answer.brokers] == [0, 2]
@@ -147,7 +142,7 @@ async def test_a_rack_that_stops_is_in_no_metadata_leads_nothing_and_is_named_to
 
 
 async def test_the_rack_of_a_coordinator_is_not_stopped():
-    async with certified() as (cluster, _, _skipped):
+    async with certified() as (cluster, _):
         assert cluster.outage_rack({0: 4, 1: 2}, set()) == "a"
         assert cluster.outage_rack({0: 4, 1: 2}, {0}) == "b"
         assert cluster.outage_rack({0: 4}, {0, 1, 2}) is None
@@ -167,22 +162,14 @@ async def test_a_cluster_without_racks_is_refused(options: dict[str, Any], words
 
 
 async def test_racks_are_those_that_are_given_for_brokers():
-    async with certified(given={0: "x", 1: "y", 2: None}) as (cluster, *_):
+    async with certified(given={0: "x", 1: "y", 2: None}) as (cluster, _):
         assert cluster.proxy.state.liveness.racks() == ["x", "y"]
-
-
-async def test_readers_are_not_held_to_follow_where_brokers_send_nobody():
-    async with certified(settings={}) as (_, _real, skipped):
-        assert set(skipped) == {"preferred_replica", "stays", "leader_on_minus_one", "out_of_range", "near_reads"}
-        why = "the brokers send nobody to a follower: they have no rack-aware replica.selector.class"
-        facts = WireFacts(["a", "b"], skipped=skipped)
-        assert {one.id for one in checks_of(facts) if (one.verdict, one.evidence) == ("not seen", why)} == set(skipped)
 
 
 async def test_a_cluster_that_does_not_answer_is_named():
     settings = UpstreamSettings(servers=[("127.0.0.1", 1)])
     upstream = UpstreamPlan(settings)
-    cluster = RealCluster(CertifyPlan([], [], upstream=upstream), upstream, {}.__setitem__)
+    cluster = RealCluster(CertifyPlan([], [], upstream=upstream), upstream)
     with pytest.raises(RealClusterError, match=r"127\.0\.0\.1:1: cannot be reached"):
         await cluster.start()
     await cluster.close()
