@@ -96,14 +96,10 @@ class OwnCluster:
         """True if leaders and replicas of a topic may be moved, and batches keep their producers' checksums."""
         return True
 
-    async def move_leader(self, place: TopicPartition, target: int) -> str | None:
-        """Elect another replica; returns the reason if it cannot lead, else None once it does."""
-        self.mock.move_leader(*place, target)
-        return None
-
-    async def move_replicas(self, place: TopicPartition, replicas: Sequence[int]) -> str | None:
-        """Move a partition; returns the reason if it cannot move, else None once it has."""
-        self.mock.move_replicas(*place, replicas)
+    async def move(self, topic: str, replicas: Mapping[int, Sequence[int]]) -> str | None:
+        """Move partitions to these brokers, the first to lead; returns why they cannot, or None once they are there."""
+        for index, brokers in replicas.items():
+            self.mock.move_replicas(topic, index, brokers)
         return None
 
     async def stop_rack(self, rack: str) -> list[int]:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import AsyncExitStack, suppress
-from typing import TYPE_CHECKING, Self
+from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from mockbroker.state.topics.topic import INTERNAL_TOPICS, Partition
 from mockbroker.testing.certify.clusters import OwnCluster
@@ -21,7 +21,7 @@ from mockbroker.testing.certify.facts import (
 )
 from mockbroker.testing.certify.observer import WireObserver, consumed_topics
 from mockbroker.testing.certify.plan import CertifyPlan, UnfitClusterError
-from mockbroker.testing.certify.programs import ProgramError, WorkerProcess, filled_in
+from mockbroker.testing.certify.programs import ABANDONED_QUIET_S, ProgramError, WorkerProcess, filled_in
 from mockbroker.testing.clients.process import until
 
 if TYPE_CHECKING:
@@ -43,8 +43,7 @@ async def run(plan: CertifyPlan, say: Say = lambda _: None) -> WireFacts:
     Raises: ProgramError: it cannot be started, or did nothing. OSError: the capture cannot be written. Of a real
     cluster RealClusterError: it does not answer, UnfitClusterError: it is of no use for this.
     """
-    async with CertifyCourse(plan, say) as course:
-        return await course.run()
+    return await CertifyCourse(plan, say).run()
 
 
 class CertifyCourse:
@@ -67,41 +66,33 @@ class CertifyCourse:
         path.arrivals.append(self.observer.call_arrived)
         path.observers.append(self.observer)
         self.programs: list[WorkerProcess] = []
-        self._stack = AsyncExitStack()
         self._feeding: asyncio.Task[None] | None = None
         self._deadline_s = 0.0
 
     async def run(self) -> WireFacts:
-        """Everything, in order."""
+        """Everything, in order; at the end the processes and the cluster are ended."""
         loop = asyncio.get_running_loop()
         end_s = loop.time() + self.plan.budget_s
         self._deadline_s = end_s - min(MAX_ENDING_S, self.plan.budget_s / 4)
-        await self.cluster.start()
-        self.facts.racks = self.state.liveness.racks()
-        await self._start_programs()
-        await self._arrive()
-        self._feeding = asyncio.create_task(self._feed())
-        await self._go_on("work", "records, and fetches at followers")
-        self.observer.settle_assignments()
-        for step in self.steps():
-            if self._is_over():
-                break
-            await step()
-        self._deadline_s = end_s
-        await self._finish()
+        try:
+            await self.cluster.start()
+            self.facts.racks = self.state.liveness.racks()
+            self._start_programs()
+            await self._arrive()
+            self._feeding = asyncio.create_task(self._feed())
+            await self._go_on("work", "records, and fetches at followers")
+            self.observer.settle_assignments()
+            for step in self.steps():
+                if self._is_over():
+                    break
+                await step()
+            self._deadline_s = end_s
+            await self._finish()
+        finally:
+            await self._stop_feeding()
+            await asyncio.gather(*(program.end(ABANDONED_QUIET_S) for program in self.programs))
+            await self.cluster.close()
         return self.facts
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        """End processes and cluster."""
-        await self._stop_feeding()
-        for program in self.programs:
-            if program.exit_code is None:
-                program.interrupt()
-        await self._stack.aclose()
-        await self.cluster.close()
 
     # the steps
 
@@ -109,7 +100,7 @@ class CertifyCourse:
         """The steps while the program works, in this order."""
         return (self._lag, self._move_leaders, self._move_replicas, self._outage)
 
-    async def _start_programs(self) -> None:
+    def _start_programs(self) -> None:
         for rack in self.facts.racks:
             servers = self.served.bootstrap_servers_for(rack)
             values = {"rack": rack, "bootstrap": servers, "topic": self.plan.topic, "group": self.plan.group}
@@ -122,8 +113,7 @@ class CertifyCourse:
             config = self.plan.security.client_config
             if config:
                 values["config"] = environment["KAFKA_COMMAND_CONFIG"] = config
-            program = WorkerProcess(rack, filled_in(self.plan.command, values), environment)
-            self.programs.append(await self._stack.enter_async_context(program))
+            self.programs.append(WorkerProcess(rack, filled_in(self.plan.command, values), environment))
         self.say(f"{len(self.programs)} processes start, one in each of the racks {', '.join(self.facts.racks)}")
 
     async def _arrive(self) -> None:
@@ -189,7 +179,8 @@ class CertifyCourse:
                 effect={"delay_ms": METADATA_DELAY_MS},
             )
             self.observer.leader_moved(place, target)
-            refused = await self.cluster.move_leader(place, target)
+            replicas = [target, *(one for one in partition.replicas if one != target)]
+            refused = await self.cluster.move(place[0], {place[1]: replicas})
             if refused is None:
                 await self._go_on("leader moved", f"records of {place[0]}-{place[1]} at its new leader", only=place)
             held_up.remove()
@@ -213,7 +204,7 @@ class CertifyCourse:
             place = (partition.topic.name, partition.index)
             wanted = [*replicas, min(others)]
             self.observer.replicas[place] = tuple(wanted)
-            refused = await self.cluster.move_replicas(place, wanted)
+            refused = await self.cluster.move(place[0], {place[1]: wanted})
             if refused is None:
                 await self._go_on("moved", "records once it has moved")
             else:
@@ -370,8 +361,9 @@ class CertifyCourse:
 
     def _delivered_to(self, place: TopicPartition) -> int:
         """The highest offset to which a partition was delivered, over all readers."""
-        ends = [ranges.spans[-1][1] for (_, *where), ranges in self.facts.delivered.items() if tuple(where) == place]
-        return max(ends, default=0)
+        return max(
+            (ranges.end for (_, *where), ranges in self.facts.delivered.items() if tuple(where) == place), default=0
+        )
 
     def _undelivered(self) -> tuple[list[str], list[str]]:
         """The records that readers have skipped, and those that they have yet to read, in words."""
@@ -380,16 +372,17 @@ class CertifyCourse:
         for topic in sorted((self.facts.consumed_topics - INTERNAL_TOPICS) & self.state.topics.keys()):
             for partition in self.state.topics[topic].partitions:
                 name, (start, end) = f"{topic}-{partition.index}", self.cluster.offsets((topic, partition.index))
-                found = [(one, self.facts.delivered.get((one, topic, partition.index))) for one in readers]
-                if end > start and not any(ranges for _, ranges in found):
+                found = {one: self.facts.delivered.get((one, topic, partition.index)) for one in readers}
+                if end > start and not any(found.values()):
                     unread.append(f"{name}: nothing of it was read")
-                for reader, ranges in found:
-                    for first, last in ranges.gaps(end) if ranges is not None else ():
-                        offsets = f"{name}: offsets {max(first, start)} to {last - 1}"
-                        if last == end:
-                            unread.append(f"{offsets} were not read by {reader} by the end")
-                        elif last > start:
+                for reader, ranges in found.items():
+                    for first, last in ranges.gaps if ranges is not None else ():
+                        if last > start:
+                            offsets = f"{name}: offsets {max(first, start)} to {last - 1}"
                             lost.append(f"{offsets} were passed over by {reader}")
+                    if ranges is not None and ranges.end < end:
+                        offsets = f"{name}: offsets {max(ranges.end, start)} to {end - 1}"
+                        unread.append(f"{offsets} were not read by {reader} by the end")
         return lost, unread
 
     async def _compare_logs(self) -> None:

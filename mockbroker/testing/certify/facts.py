@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import NamedTuple
 
 MAX_EXAMPLES = 3
@@ -113,8 +114,8 @@ class OffsetRanges:
     >>> ranges = OffsetRanges()
     >>> ranges.add(0, 5), ranges.add(8, 9), ranges.add(3, 6)
     (0, 0, 2)
-    >>> ranges.spans, ranges.gaps(10)
-    ([(0, 6), (8, 9)], [(6, 8), (9, 10)])
+    >>> ranges.spans, ranges.gaps, ranges.end
+    ([(0, 6), (8, 9)], [(6, 8)], 9)
     """
 
     spans: list[tuple[int, int]] = field(default_factory=list)
@@ -131,14 +132,15 @@ class OffsetRanges:
         self.spans = merged
         return again
 
-    def gaps(self, end: int) -> list[tuple[int, int]]:
-        """The offsets missing between the first one and ``end``, as start and end; none without a first one."""
-        missing, at = [], self.spans[0][0] if self.spans else end
-        for start, stop in [*self.spans, (end, end)]:
-            if at < min(start, end):
-                missing.append((at, min(start, end)))
-            at = max(at, stop)
-        return missing
+    @property
+    def gaps(self) -> list[tuple[int, int]]:
+        """The offsets missing between the first and the last, as start and end."""
+        return [(end, start) for (_, end), (start, _) in pairwise(self.spans)]
+
+    @property
+    def end(self) -> int:
+        """The offset after the last."""
+        return self.spans[-1][1]
 
 
 class AcknowledgedBatch(NamedTuple):

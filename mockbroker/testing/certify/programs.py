@@ -37,24 +37,19 @@ class WorkerProcess(ChildProcess):
         except OSError as error:
             raise ProgramError(f"{command[0]}: cannot be started: {error.strerror or error}") from None
 
-    async def __aexit__(self, *_: object) -> None:
-        await self.end(quiet_s=ABANDONED_QUIET_S if self.was_told_to_end else END_QUIET_S)
-
     @property
     def failed(self) -> bool:
         """True if it has ended by itself with an error."""
         return not self.was_told_to_end and self.exit_code not in (None, 0)
 
-    def interrupt(self) -> None:
-        """Ask it to end, as a container's runtime does: SIGTERM for the whole process group."""
-        self.was_told_to_end = True
-        self._signal(signal.SIGTERM)
-
     async def end(self, quiet_s: float = END_QUIET_S) -> None:
-        """Ask it to end and wait; kill what has not ended after ``quiet_s`` seconds."""
+        """Ask it to end, as a container's runtime does, and wait; kill what has not ended after ``quiet_s`` seconds.
+
+        SIGTERM and SIGKILL are for the whole process group.
+        """
         if self.exit_code is None:
-            if not self.was_told_to_end:
-                self.interrupt()
+            self.was_told_to_end = True
+            self._signal(signal.SIGTERM)
             await until(lambda: self.exit_code is not None, lambda: None, quiet_s)
         self._signal(signal.SIGKILL)  # also what it left behind in its group
         kill_marked(self._mark)

@@ -168,17 +168,10 @@ class RealCluster:
         return 0, self._ends.get(place, 0)
 
     async def lag(self, broker: int, places: Iterable[TopicPartition]) -> None:
-        by_topic: dict[str, list[int]] = {}
-        for topic, index in places:
-            by_topic.setdefault(topic, []).append(index)
         self.hidden_racks.add(self.proxy.state.brokers[broker].rack or "")
-        self._out_of_range = [
-            self.proxy.faults.add(
-                match={"api": "Fetch", "broker": broker, "topic": topic, "partition": sorted(indexes)},
-                effect={"error": ErrorCode.OFFSET_OUT_OF_RANGE.name},
-            )
-            for topic, indexes in by_topic.items()
-        ]
+        effect = {"error": ErrorCode.OFFSET_OUT_OF_RANGE.name}
+        matches = ({"api": "Fetch", "broker": broker, "topic": topic, "partition": index} for topic, index in places)
+        self._out_of_range = [self.proxy.faults.add(match=match, effect=effect) for match in matches]
 
     async def catch_up(self, broker: int) -> None:
         for fault in self._out_of_range:
@@ -188,13 +181,22 @@ class RealCluster:
     def owns(self, topic: str) -> bool:
         return self._is_own_topic and topic == self._plan.topic
 
-    async def move_leader(self, place: TopicPartition, target: int) -> str | None:
-        partition = self.proxy.state.find_partition(*place)
-        replicas = [target, *(one for one in partition.replicas if one != target)]
-        return await self._place(place[0], {place[1]: replicas})
+    async def move(self, topic: str, replicas: Mapping[int, Sequence[int]]) -> str | None:
+        def placed() -> Iterator[tuple[Partition, Sequence[int]]]:
+            return ((self.proxy.state.find_partition(topic, index), row) for index, row in replicas.items())
 
-    async def move_replicas(self, place: TopicPartition, replicas: Sequence[int]) -> str | None:
-        return await self._place(place[0], {place[1]: replicas})
+        def is_led() -> bool:
+            return all(one.leader == row[0] for one, row in placed())
+
+        try:
+            await self._brokers.place(topic, replicas)
+            if not await self._seen(lambda: all(set(one.replicas) == set(row) for one, row in placed())):
+                return "the real brokers have not moved the partition in time"
+            if not is_led():
+                await self._brokers.elect(topic, replicas)
+        except RealClusterError as error:
+            return str(error)
+        return None if await self._seen(is_led) else "the real brokers have not elected another leader in time"
 
     async def stop_rack(self, rack: str) -> list[int]:
         self.hidden_racks.add(rack)
@@ -206,7 +208,7 @@ class RealCluster:
                 if one.leader in stopped and others:
                     moved[one.index] = [*others, *(broker for broker in one.replicas if broker in stopped)]
             if moved:
-                await self._place(self._plan.topic, moved)
+                await self.move(self._plan.topic, moved)
         return stopped
 
     async def start_rack(self, rack: str) -> None:
@@ -231,25 +233,6 @@ class RealCluster:
         return []
 
     # inside
-
-    async def _place(self, topic: str, replicas: Mapping[int, Sequence[int]]) -> str | None:
-        """Have partitions of the own topic be at these brokers, the first leading."""
-
-        def placed() -> Iterator[tuple[Partition, Sequence[int]]]:
-            return ((self.proxy.state.find_partition(topic, index), row) for index, row in replicas.items())
-
-        def is_led() -> bool:
-            return all(one.leader == row[0] for one, row in placed())
-
-        try:
-            await self._brokers.place(topic, replicas)
-            if not await self._seen(lambda: all(set(one.replicas) == set(row) for one, row in placed())):
-                return "the real brokers have not moved the partition in time"
-            if not is_led():
-                await self._brokers.elect(topic, replicas)
-        except RealClusterError as error:
-            return str(error)
-        return None if await self._seen(is_led) else "the real brokers have not elected another leader in time"
 
     async def _seen(self, is_so: Callable[[], bool]) -> bool:
         """Look at the real cluster until it is so; False where it takes too long."""

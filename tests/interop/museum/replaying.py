@@ -35,19 +35,13 @@ class BugCourse(CertifyCourse):
             await self._go_on("reading", "records though nothing happens", quiet_s=QUIET_S * 3)
 
 
-async def run(plan: CertifyPlan, say: Say, bug: Bug) -> WireFacts:
-    """What the wire shows of a client in the steps of a bug."""
-    async with BugCourse(plan, say, bug) as course:
-        return await course.run()
-
-
 def replay(bug: Bug, version: str, say: Callable[[str], None]) -> CertifyCheck:
     """The verdict on the bug's check after its scenario with a version of its client, ``bug.bad`` or ``bug.good``.
 
     Raises: ToolMissingError: the client cannot be had. ProgramError: it did nothing.
     """
     plan = CertifyPlan(bug.command(version), RACKS, budget_s=BUDGET_S, quiet_s=QUIET_S)
-    facts = asyncio.run(run(plan, say, bug))
+    facts = asyncio.run(BugCourse(plan, say, bug).run())
     if bug.check == READS_ONCE:
         return reads_once(facts)
     return next(check for check in checks_of(facts) if check.id == bug.check)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -20,8 +22,13 @@ signal.pause()
 """
 
 
-def program(code: str, **environment: str) -> WorkerProcess:
-    return WorkerProcess("a", [sys.executable, "-c", code], environment)
+@asynccontextmanager
+async def program(code: str, **environment: str) -> AsyncIterator[WorkerProcess]:
+    one = WorkerProcess("a", [sys.executable, "-c", code], environment)
+    try:
+        yield one
+    finally:
+        await one.end()
 
 
 def runs(pid: int) -> bool:
@@ -46,10 +53,9 @@ def test_what_is_filled_in_is_not_filled_in_again():
     assert filled_in(["{rack}"], {"rack": "{bootstrap}", "bootstrap": "no"}) == ["{bootstrap}"]
 
 
-async def test_a_program_that_is_not_there_is_named():
+def test_a_program_that_is_not_there_is_named():
     with pytest.raises(ProgramError, match=r"^program not found: .*no-such-worker$"):
-        async with WorkerProcess("a", ["./no-such-worker"], {}):
-            pass
+        WorkerProcess("a", ["./no-such-worker"], {})
 
 
 async def test_a_program_hears_its_environment_and_its_last_lines_are_kept():

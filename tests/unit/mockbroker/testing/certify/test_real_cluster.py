@@ -111,15 +111,15 @@ async def test_a_follower_that_lags_answers_out_of_range_and_the_leader_names_it
 
 async def test_leaders_and_replicas_of_what_was_made_are_moved_by_the_real_brokers():
     async with certified() as (cluster, real):
-        assert await cluster.move_leader((MADE, 0), 1) is None
+        assert await cluster.move(MADE, {0: [1, 0]}) is None
         assert real.state.topics[MADE].partitions[0].leader == 1
-        assert await cluster.move_replicas((MADE, 2), [2, 1]) is None
+        assert await cluster.move(MADE, {2: [2, 1]}) is None
         assert real.state.topics[MADE].partitions[2].replicas == (2, 1)
 
 
 async def test_a_move_that_brokers_refuse_is_told():
     async with certified() as (cluster, _):
-        refused = await cluster.move_replicas((MADE, 2), [2, 7])
+        refused = await cluster.move(MADE, {2: [2, 7]})
         assert refused is not None
         assert refused.startswith("AlterPartitionReassignments is refused: INVALID_REPLICA_ASSIGNMENT")
 
