@@ -99,19 +99,12 @@ def to_json(certificate: Certificate) -> dict[str, Any]:
     }
 
 
-def to_junit(certificate: Certificate, host: str, started: str, seconds: float) -> str:
-    """JUnit XML: a test case for each check, skipped where it was not seen; ``junit_of`` has the arguments."""
-    properties = {"grade": certificate.grade, "percent": str(certificate.percent)}
-    return junit_of(certificate.checks, " ".join(certificate.command), properties, host, started, seconds)
-
-
 def junit_of(
-    checks: Sequence[Any], subject: str, properties: Mapping[str, str], host: str, started: str, seconds: float
+    checks: Sequence[CertifyCheck], subject: str, properties: Mapping[str, str], host: str, started: str, seconds: float
 ) -> str:
     """JUnit XML: a test case for each check, skipped if it neither passed nor failed.
 
     Args:
-        checks: ``CertifyCheck`` or ``ServerCheck``.
         subject: the program or server.
         host: the machine's name.
         started: as ``2026-01-31T12:00:00``.

@@ -12,7 +12,7 @@ from kafka_rack.rack_names import shown
 from mockbroker.testing.certify.facts import ClientFacts, WireFacts
 from mockbroker.testing.certify.observer import FIRST_FETCH_HINT, FIRST_FETCH_RACK, FIRST_PRODUCE_HINT
 
-Verdict = Literal["pass", "fail", "not seen"]
+Verdict = Literal["pass", "fail", "not seen", "not offered", "not tried"]
 PASS: Verdict = "pass"  # noqa: S105 - no password
 FAIL: Verdict = "fail"
 NOT_SEEN: Verdict = "not seen"
@@ -27,18 +27,17 @@ AVOIDABLE_SHARE = 0.05
 
 @dataclass(frozen=True, slots=True)
 class CertifyCheck:
-    """One answer. ``evidence`` says which calls and how many; ``weight`` what it counts in the grade."""
+    """One answer. ``evidence`` says which calls and how many; ``weight`` what it counts in the grade.
+
+    ``remedy`` is the setting or change to make if it fails, or the proposal that promises it.
+    """
 
     id: str
     question: str
     weight: int
     verdict: Verdict
     evidence: str
-
-    @property
-    def remedy(self) -> str:
-        """The setting or change to make if it fails."""
-        return REMEDIES[self.id]
+    remedy: str = ""
 
     def to_json(self) -> dict[str, object]:
         found = asdict(self)
@@ -268,7 +267,9 @@ ESSENTIAL = ("fetch_rack", "preferred_replica")
 
 def checks_of(facts: WireFacts) -> list[CertifyCheck]:
     """Every check, in the order of ``CHECKS``."""
-    return [CertifyCheck(name, question, weight, *judge(facts)) for name, question, weight, judge in CHECKS]
+    return [
+        CertifyCheck(name, question, weight, *judge(facts), REMEDIES[name]) for name, question, weight, judge in CHECKS
+    ]
 
 
 def spoken(clients: list[ClientFacts]) -> str:

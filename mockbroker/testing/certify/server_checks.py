@@ -7,31 +7,26 @@ Metadata for diskless topics (KIP-1163, which took over KIP-1181's text). Each c
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any
 
 from mockbroker.adapters.real_cluster.connection import RealClusterError
-from mockbroker.testing.certify.checks import FAIL, PASS
+from mockbroker.testing.certify.checks import FAIL, PASS, CertifyCheck, Judgement
 from mockbroker.testing.certify.server_client import (
     NO_BROKER,
     PartitionReply,
     ServerAsker,
-    ServerClient,
     TopicAnswer,
 )
 from mockbroker.testing.certify.server_under_test import (
-    DESCRIBED_RACK,
     DISKLESS,
-    METADATA_RACK,
+    FORMS,
     NOT_OFFERED,
     NOT_TRIED,
     SINGLE,
     SPREAD,
     NotJudgedError,
-    ServerPlan,
     ServerUnderTest,
-    ServerVerdict,
     await_leaders,
     kept_within,
     make_topics,
@@ -55,58 +50,30 @@ OLDEST_PRODUCE, OLDEST_FETCH = 3, 4
 SELECTOR = "replica.selector.class"
 
 
-@dataclass(frozen=True, slots=True)
-class ServerCheck:
-    """One promise. ``source`` is the proposal that makes it."""
-
-    id: str
-    question: str
-    source: str
-    verdict: ServerVerdict
-    evidence: str
-
-    @property
-    def remedy(self) -> str:
-        return f"{self.source} promises it"
-
-    def to_json(self) -> dict[str, object]:
-        found = asdict(self)
-        return {"check": found.pop("id"), **found}
-
-
-def certify_server(client: ServerClient, plan: ServerPlan, progress: Callable[[str], None]) -> list[ServerCheck]:
-    """Make topics, try every promise, and delete the topics.
-
-    Raises: RealClusterError: the cluster cannot be reached, has fewer than two racks, or refuses the topics.
-    """
-    reported = {one.rack for one in client.brokers.values() if one.rack}
-    racks = [rack for rack in plan.racks or sorted(reported) if rack in reported]
-    if len(racks) < 2:
-        raise RealClusterError(f"expected brokers in two or more of the racks, got {', '.join(racks) or 'none'}")
-    server = ServerUnderTest(client, plan, racks)
+def certify_server(server: ServerUnderTest, progress: Callable[[str], None]) -> list[CertifyCheck]:
+    """Make topics, try every promise, and delete the topics. Raises: RealClusterError: the cluster refuses them."""
     checks = []
     try:
         make_topics(server)
         for name, question, source, kind, judge in SERVER_CHECKS:
             progress(question)
-            checks.append(ServerCheck(name, question, source, *judged(server, server.topic(kind), judge)))
+            verdict, evidence = judged(server, server.topic(kind), judge)
+            checks.append(CertifyCheck(name, question, 1, verdict, evidence, f"{source} promises it"))
     finally:
         names = [server.topic(kind) for kind in (SPREAD, SINGLE, DISKLESS)]
         request = DeleteTopicsRequest(topics=[DeleteTopicsRequest.Topic(name=name) for name in names])
         request.topic_names, request.timeout_ms = names, 10_000
-        client.ask_controller(request)
+        server.ask_controller(request)
     return checks
 
 
-def judged(
-    server: ServerUnderTest, topic: str, judge: Callable[[ServerUnderTest, str], str]
-) -> tuple[ServerVerdict, str]:
+def judged(server: ServerUnderTest, topic: str, judge: Callable[[ServerUnderTest, str], str]) -> Judgement:
     if topic in server.refused:
         return NOT_OFFERED, server.refused[topic]
     try:
-        return "pass", judge(server, topic)
+        return PASS, judge(server, topic)
     except (BrokenPromiseError, RealClusterError) as broken:
-        return "fail", str(broken)
+        return FAIL, str(broken)
     except NotJudgedError as why:
         return why.verdict, str(why)
 
@@ -116,18 +83,18 @@ def judged(
 
 def racks_reported(server: ServerUnderTest, _: str) -> str:
     """Metadata of each broker has the brokers' racks, as DescribeCluster has them."""
-    describes = bool(server.client.versions(DescribeClusterRequest))
-    for broker in server.client.brokers:
-        text, answer = server.client.ask(broker, MetadataRequest(topics=[]), server.client.asker)
+    describes = bool(server.versions(DescribeClusterRequest))
+    for broker in server.brokers:
+        text, answer = server.ask(broker, MetadataRequest(topics=[]))
         racks = {one.node_id: one.rack for one in answer.brokers}
         for rack in server.plan.racks:
             expect(rack in racks.values(), f"{text} names no broker of rack {rack}: {racks_text(racks)}")
         expect(all(racks.values()), f"{text} names a broker without a rack: {racks_text(racks)}")
         if describes:
-            other, answer = server.client.ask(broker, DescribeClusterRequest(), server.client.asker)
+            other, answer = server.ask(broker, DescribeClusterRequest())
             described = {one.broker_id: one.rack for one in answer.brokers}
             expect(described == racks, f"{text}: {racks_text(racks)}; but {other}: {racks_text(described)}")
-    return f"{len(server.client.brokers)} brokers report {racks_text(racks)}"
+    return f"{len(server.brokers)} brokers report {racks_text(racks)}"
 
 
 def racks_text(racks: dict[int, str | None]) -> str:
@@ -135,7 +102,7 @@ def racks_text(racks: dict[int, str | None]) -> str:
 
 
 def replicas_spread(server: ServerUnderTest, topic: str) -> str:
-    shown = server.client.look(topic, server.client.asker)
+    shown = server.look(topic)
     for index, one in shown.partitions.items():
         racks = {shown.rack_of(broker) for broker in one.replica_nodes} - {None}
         wanted = min(len(one.replica_nodes), len(server.racks))
@@ -155,30 +122,27 @@ def leader_accepts(server: ServerUnderTest, topic: str) -> str:
 
 def write_as_each(server: ServerUnderTest, topic: str, rack: str) -> int:
     """The number of writes of the clients of a rack, which leaders named accept. Raises BrokenPromiseError."""
-    return sum(
-        write_to_leaders(server, topic, server.client.look(topic, asker), asker) for asker in server.askers(rack)
-    )
+    return sum(write_to_leaders(server, server.look(topic, asker)) for asker in server.askers(rack).values())
 
 
 def hints_agree(server: ServerUnderTest, topic: str) -> str:
     is_classic = topic == server.topic(SINGLE)
-    if not (server.client.versions(ProduceRequest, PRODUCE_HINT) and server.client.versions(FetchRequest, FETCH_HINT)):
+    if not (server.versions(ProduceRequest, PRODUCE_HINT) and server.versions(FetchRequest, FETCH_HINT)):
         raise NotJudgedError(NOT_OFFERED, f"no Produce v{PRODUCE_HINT} and Fetch v{FETCH_HINT}")
     refused = accepted = 0
     for rack in server.racks:
-        asker = server.named(rack)
-        before = server.client.look(topic, asker)
+        before = server.look(topic, server.named(rack))
         for index, broker in elsewhere(before):
             replies = [
-                server.client.write(topic, before, index, broker, asker),
-                server.client.fetch(topic, before, index, broker, asker, rack=rack),
+                server.write(before, index, broker),
+                server.fetch(before, index, broker, rack=rack),
             ]
             for reply in replies:
                 if is_refused(reply):
                     refused += 1
                     leader = reply.answer.current_leader
                     expect(
-                        agrees(reply, before, index) or agrees(reply, server.client.look(topic, asker), index),
+                        agrees(reply, before, index) or agrees(reply, server.look(topic, before.asker), index),
                         f"{before.leads(index)}, epoch {before.partitions[index].leader_epoch}; but {reply.text} with "
                         f"currentLeader {leader.leader_id}, epoch {leader.leader_epoch}{endpoint_text(reply)}",
                     )
@@ -229,9 +193,9 @@ def reads_near(server: ServerUnderTest, topic: str) -> str:
 
 def require_selector(server: ServerUnderTest) -> None:
     """Raises NotJudgedError: leaders do not know the reader's rack, or do not select replicas."""
-    if not server.client.versions(FetchRequest, FIRST_FETCH_RACK):
+    if not server.versions(FetchRequest, FIRST_FETCH_RACK):
         raise NotJudgedError(NOT_OFFERED, f"no Fetch v{FIRST_FETCH_RACK}")
-    settings = server.client.settings_of(min(server.client.brokers), [SELECTOR])
+    settings = server.settings_of(min(server.brokers), [SELECTOR])
     if SELECTOR in settings and not settings[SELECTOR]:
         raise NotJudgedError(NOT_OFFERED, f"brokers have no {SELECTOR}")
 
@@ -239,14 +203,14 @@ def require_selector(server: ServerUnderTest) -> None:
 def read_near(server: ServerUnderTest, topic: str, rack: str) -> int:
     """The number of partitions that a reader of a rack is sent to there, and reads. Raises BrokenPromiseError."""
     sent = 0
-    asker, shown = server.named(rack), server.client.look(topic, server.client.asker)
+    shown = server.look(topic, server.named(rack))
     for index, one in shown.partitions.items():
         near = [broker for broker in one.isr_nodes if shown.rack_of(broker) == rack]
         if not near or shown.rack_of(one.leader_id) == rack:
             continue
 
         def redirect(index: int = index, leader: int = one.leader_id, near: list[int] = near) -> PartitionReply:
-            reply = server.client.fetch(topic, shown, index, leader, asker, rack=rack)
+            reply = server.fetch(shown, index, leader, rack=rack)
             expect(
                 reply.answer.preferred_read_replica in near,
                 f"{shown.leads(index)} and {shown.broker_text(near[0])} in sync; but {reply.text}",
@@ -255,26 +219,24 @@ def read_near(server: ServerUnderTest, topic: str, rack: str) -> int:
 
         redirected = kept_within(server.plan.settle_s, redirect)
         follower = redirected.answer.preferred_read_replica
-        read = server.client.fetch(topic, shown, index, follower, asker, rack=rack)
+        read = server.fetch(shown, index, follower, rack=rack)
         expect(not read.error, f"{redirected.text}; but {read.text}")
         sent += 1
     return sent
 
 
-def sent_home(form: int, server: ServerUnderTest, topic: str) -> str:
+def sent_home(form: str, server: ServerUnderTest, topic: str) -> str:
     """Metadata names leaders in the client's rack, to clients of one of ``FORMS``."""
-    askers = [
-        (one, rack) for rack in server.racks for one in server.askers(rack) if bool(one.rack_id) + one.describes == form
-    ]
-    if not askers:
-        raise NotJudgedError(NOT_OFFERED, f"no {FORMS[form]}, which has RackId")
-    named = sum(led_at_home(server, topic, *one) for one in askers)
+    askers = {rack: server.askers(rack).get(form) for rack in server.racks}
+    named = sum(led_at_home(server, topic, asker, rack) for rack, asker in askers.items() if asker is not None)
+    if not named:
+        raise NotJudgedError(NOT_OFFERED, f"no {form}, which has RackId")
     return f"{named} leaders named are in the client's rack"
 
 
 def led_at_home(server: ServerUnderTest, topic: str, asker: ServerAsker, rack: str) -> int:
     """The number of partitions, all of whose leaders are in the client's rack. Raises BrokenPromiseError."""
-    shown = server.client.look(topic, asker)
+    shown = server.look(topic, asker)
     for index, one in shown.partitions.items():
         there = ", ".join(shown.broker_text(broker) for broker in shown.brokers if shown.rack_of(broker) == rack)
         is_home = shown.rack_of(one.leader_id) == rack
@@ -282,17 +244,14 @@ def led_at_home(server: ServerUnderTest, topic: str, asker: ServerAsker, rack: s
     return len(shown.partitions)
 
 
-FORMS = ("client.id", f"Metadata v{METADATA_RACK}", f"DescribeTopicPartitions v{DESCRIBED_RACK}")
-
-
 def unknown_rack_reads(server: ServerUnderTest, topic: str) -> str:
     """A reader of a rack without brokers stays with the leader, or is sent to a replica."""
-    rack, asker = f"{server.plan.prefix}-rack", server.client.asker
-    if not server.client.versions(FetchRequest, FIRST_FETCH_RACK):
+    rack = f"{server.plan.prefix}-rack"
+    if not server.versions(FetchRequest, FIRST_FETCH_RACK):
         raise NotJudgedError(NOT_OFFERED, f"no Fetch v{FIRST_FETCH_RACK}")
-    shown = server.client.look(topic, asker)
+    shown = server.look(topic)
     for index, one in shown.partitions.items():
-        read = server.client.fetch(topic, shown, index, one.leader_id, asker, rack=rack)
+        read = server.fetch(shown, index, one.leader_id, rack=rack)
         is_served = not read.error and read.answer.preferred_read_replica in (NO_BROKER, *one.replica_nodes)
         expect(is_served, f"{shown.leads(index)}; but {read.text}")
     return f"{len(shown.partitions)} leaders serve a reader of rack {rack}"
@@ -305,19 +264,18 @@ def unknown_rack(server: ServerUnderTest, topic: str) -> str:
 
 
 def old_client(server: ServerUnderTest, topic: str) -> str:
-    client = server.client
-    versions = client.versions(MetadataRequest, most=LAST_OLD_METADATA)
-    produce, fetch = client.versions(ProduceRequest, OLDEST_PRODUCE), client.versions(FetchRequest, OLDEST_FETCH)
+    versions = server.versions(MetadataRequest, most=LAST_OLD_METADATA)
+    produce, fetch = server.versions(ProduceRequest, OLDEST_PRODUCE), server.versions(FetchRequest, OLDEST_FETCH)
     if not (versions and produce and fetch):
         raise NotJudgedError(NOT_OFFERED, "no versions of Metadata, Produce and Fetch with batches that we speak")
     for version in versions:
-        shown = client.look(topic, client.asker, version=version)
+        shown = server.look(topic, version=version)
         for index, one in shown.partitions.items():
             expect(one.leader_id in shown.brokers, shown.leads(index))
-            wrote = client.write(topic, shown, index, one.leader_id, client.asker, produce[0])
+            wrote = server.write(shown, index, one.leader_id, produce[0])
             expect(not wrote.error, f"{shown.leads(index)}; but {wrote.text}")
             offset = wrote.answer.base_offset
-            read = client.fetch(topic, shown, index, one.leader_id, client.asker, offset=offset, version=fetch[0])
+            read = server.fetch(shown, index, one.leader_id, offset=offset, version=fetch[0])
             is_read = not read.error and offset in offsets(read)
             expect(is_read, f"{wrote.text}; but {read.text} from offset {offset}")
     return f"Metadata v{versions[0]} to v{versions[-1]}, Produce v{produce[0]} and Fetch v{fetch[0]} agree"
@@ -341,8 +299,8 @@ def readers_return(server: ServerUnderTest, topic: str) -> str:
 
 def near_again(server: ServerUnderTest, topic: str, rack: str) -> int:
     """The number of partitions with replicas in a rack. Raises BrokenPromiseError: one is not in sync, or not read."""
-    shown = server.client.look(topic, server.client.asker)
-    home = {broker for broker, one in server.client.brokers.items() if one.rack == rack}
+    shown = server.look(topic)
+    home = {broker for broker, one in server.brokers.items() if one.rack == rack}
     for index, one in shown.partitions.items():
         for broker in home.intersection(one.replica_nodes):
             is_behind = f"{shown.leads(index)}, and {shown.broker_text(broker)} is not in sync"
@@ -353,7 +311,9 @@ def near_again(server: ServerUnderTest, topic: str, rack: str) -> int:
 
 def return_home(server: ServerUnderTest, topic: str) -> str:
     """Metadata names leaders in a rack that was down to its clients again."""
-    return come_home(server, lambda rack: sum(led_at_home(server, topic, one, rack) for one in server.askers(rack)))
+    return come_home(
+        server, lambda rack: sum(led_at_home(server, topic, one, rack) for one in server.askers(rack).values())
+    )
 
 
 def come_home(server: ServerUnderTest, sent: Callable[[str], int]) -> str:
@@ -371,21 +331,21 @@ def outage_of(server: ServerUnderTest) -> dict[str, str]:
 
     Raises NotJudgedError: nothing can stop a rack.
     """
-    plan, client, rack = server.plan, server.client, server.racks[-1]
+    plan, rack = server.plan, server.racks[-1]
     if plan.stop_rack is None or plan.start_rack is None:
         raise NotJudgedError(NOT_TRIED, "no command stops a rack: --stop-rack and --start-rack")
     if server.outage:
         return server.outage
-    before = client.brokers
+    before = server.brokers
     topics = [topic for topic in map(server.topic, (SPREAD, DISKLESS)) if topic not in server.refused]
     plan.stop_rack(rack)
     try:
-        client.brokers = {one.id: one for one in before.values() if one.rack != rack}
+        server.brokers = {one.id: one for one in before.values() if one.rack != rack}
         server.outage = {topic: sent_elsewhere(server, topic, rack) for topic in topics}
     finally:
         plan.start_rack(rack)
-        client.close()
-        client.brokers = before
+        server.close()
+        server.brokers = before
     for topic in topics:
         await_leaders(server, topic, plan.metadata_age_s)
     return server.outage
@@ -408,7 +368,7 @@ def in_time(server: ServerUnderTest, since: str, count: Callable[[], int]) -> in
         raise BrokenPromiseError(f"{since} for {server.plan.metadata_age_s:g} s; but {wrong}") from None
 
 
-SENT_HOME = [partial(sent_home, form) for form in range(len(FORMS))]
+SENT_HOME = [partial(sent_home, form) for form in FORMS]
 SERVER_CHECKS: tuple[tuple[str, str, str, str, Callable[[ServerUnderTest, str], str]], ...] = (
     ("racks_reported", "do brokers report their racks", "KIP-36", "", racks_reported),
     ("replicas_spread", "are new replicas spread over racks", "KIP-36", SPREAD, replicas_spread),
@@ -432,7 +392,7 @@ SERVER_CHECKS: tuple[tuple[str, str, str, str, Callable[[ServerUnderTest, str], 
 """Name, question, source, the kind of topic that it is about, and the judge, which gets the topic's name."""
 
 
-def report_json(server: str, racks: Sequence[str], checks: Sequence[ServerCheck]) -> dict[str, Any]:
+def report_json(server: str, racks: Sequence[str], checks: Sequence[CertifyCheck]) -> dict[str, Any]:
     """Everything, for programs."""
     return {
         "server": server,

@@ -37,9 +37,11 @@ class ServerAsker(NamedTuple):
 class TopicAnswer(NamedTuple):
     """An answer about one topic; ``request`` says which request it answers, and ``brokers`` are those of Metadata.
 
-    ``partitions`` are those of the answer, of Metadata or DescribeTopicPartitions, by index.
+    ``asker`` has asked. ``partitions`` are those of the answer, of Metadata or DescribeTopicPartitions, by index.
     """
 
+    topic: str
+    asker: ServerAsker
     request: str
     brokers: Mapping[int, LiveBroker]
     topic_id: bytes
@@ -100,8 +102,11 @@ class ServerClient:
             lower, upper = max(lower, served[0]), min(upper, served[1])
         return range(lower, upper + 1)
 
-    def ask(self, broker: int, request: Any, asker: ServerAsker, version: int | None = None) -> tuple[str, Any]:
+    def ask(
+        self, broker: int, request: Any, asker: ServerAsker | None = None, version: int | None = None
+    ) -> tuple[str, Any]:
         """The request in words, and its answer; in the newest version if none is named."""
+        asker = asker or self.asker
         try:
             connection = self._connection(broker, asker)
             if version is None:
@@ -121,9 +126,11 @@ class ServerClient:
         """The answer of the controller."""
         return self._client(self.asker).ask_controller(request, "Kafka 0.10.1")
 
-    def look(self, topic: str, asker: ServerAsker, at: int | None = None, version: int | None = None) -> TopicAnswer:
+    def look(
+        self, topic: str, asker: ServerAsker | None = None, at: int | None = None, version: int | None = None
+    ) -> TopicAnswer:
         """A topic as a broker shows it to a client. Raises RealClusterError: the answer has an error."""
-        broker = min(self.brokers) if at is None else at
+        asker, broker = asker or self.asker, min(self.brokers) if at is None else at
         request = MetadataRequest(topics=[MetadataRequest.Topic(name=topic)])
         if version is None:
             version = self._connection(broker, asker).version_of(MetadataRequest)
@@ -142,27 +149,24 @@ class ServerClient:
             if one.error_code != ErrorCode.NONE:
                 raise RealClusterError(f"{text} answers {error_name(one.error_code)} for topic {topic}")
         partitions = sorted(found.partitions, key=lambda one: one.partition_index)
-        return TopicAnswer(text, brokers, found.topic_id, {one.partition_index: one for one in partitions})
+        by_index = {one.partition_index: one for one in partitions}
+        return TopicAnswer(topic, asker, text, brokers, found.topic_id, by_index)
 
-    def write(
-        self, topic: str, shown: TopicAnswer, index: int, broker: int, asker: ServerAsker, version: int | None = None
-    ) -> PartitionReply:
+    def write(self, shown: TopicAnswer, index: int, broker: int, version: int | None = None) -> PartitionReply:
         """Write one record to a partition at a broker."""
         batch = build_batch([Record(value=b"kafka-rack certify", timestamp=int(time.time() * 1000))])
         part = ProduceRequest.Topic.Partition(index=index, records=batch)
-        data = ProduceRequest.Topic(name=topic, topic_id=shown.topic_id, partition_data=[part])
+        data = ProduceRequest.Topic(name=shown.topic, topic_id=shown.topic_id, partition_data=[part])
         request = ProduceRequest(acks=ALL_IN_SYNC, timeout_ms=TIMEOUT_MS, topic_data=[data])
-        text, answer = self.ask(broker, request, asker, version)
+        text, answer = self.ask(broker, request, shown.asker, version)
         (found,) = answer.responses[0].partition_responses
         return reply(text, index, found, answer, f"base offset {found.base_offset}")
 
     def fetch(
         self,
-        topic: str,
         shown: TopicAnswer,
         index: int,
         broker: int,
-        asker: ServerAsker,
         *,
         rack: str = "",
         offset: int = 0,
@@ -170,9 +174,9 @@ class ServerClient:
     ) -> PartitionReply:
         """Read from a partition at a broker, without waiting for records."""
         part = FetchRequest.Topic.Partition(partition=index, fetch_offset=offset, partition_max_bytes=PART_BYTES)
-        wanted = FetchRequest.Topic(topic=topic, topic_id=shown.topic_id, partitions=[part])
+        wanted = FetchRequest.Topic(topic=shown.topic, topic_id=shown.topic_id, partitions=[part])
         request = FetchRequest(max_wait_ms=0, min_bytes=0, max_bytes=PART_BYTES, topics=[wanted], rack_id=rack)
-        text, answer = self.ask(broker, request, asker._replace(rack_id=rack), version)
+        text, answer = self.ask(broker, request, shown.asker._replace(rack_id=rack), version)
         if not answer.responses:
             raise RealClusterError(f"{text} answers {error_name(answer.error_code)}, without partitions")
         (found,) = answer.responses[0].partitions

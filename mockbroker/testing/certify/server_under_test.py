@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
-from typing import Literal, TypeVar
+from dataclasses import dataclass
+from typing import TypeVar
 
+from mockbroker.adapters.client_properties.settings import ClientSettings
 from mockbroker.adapters.real_cluster.connection import RealClusterError, refusal
+from mockbroker.testing.certify.checks import Verdict
 from mockbroker.testing.certify.server_client import ServerAsker, ServerClient, TopicAnswer
 from mockbroker.testing.promises import BrokenPromiseError, expect
 from protocol.apis.metadata import DescribeTopicPartitionsRequest, MetadataRequest
 from protocol.apis.topics import CreateTopicsRequest
 from protocol.error_codes import ErrorCode
 
-ServerVerdict = Literal["pass", "fail", "not offered", "not tried"]
-NOT_OFFERED: ServerVerdict = "not offered"
-NOT_TRIED: ServerVerdict = "not tried"
+NOT_OFFERED: Verdict = "not offered"
+NOT_TRIED: Verdict = "not tried"
 MOST_REPLICAS = 3
 PAUSE_S = 0.1
 METADATA_RACK, DESCRIBED_RACK = 14, 1
 """The versions with RackId."""
+FORMS = ("client.id", f"Metadata v{METADATA_RACK}", f"DescribeTopicPartitions v{DESCRIBED_RACK}")
 DISKLESS_SETTING = "diskless.enable"
 SPREAD, SINGLE, DISKLESS = "spread", "single", "diskless"
 """The kinds of topics: classic with replicas in several racks, classic with one replica, so that most brokers have
@@ -32,7 +34,7 @@ T = TypeVar("T")
 class NotJudgedError(Exception):
     """A promise that is not judged, and why."""
 
-    def __init__(self, verdict: ServerVerdict, why: str) -> None:
+    def __init__(self, verdict: Verdict, why: str) -> None:
         super().__init__(why)
         self.verdict = verdict
 
@@ -61,15 +63,23 @@ class ServerPlan:
     start_rack: Callable[[str], None] | None = None
 
 
-@dataclass(slots=True)
-class ServerUnderTest:
-    """The cluster, the topics that certify has there, and what a rack's outage did."""
+class ServerUnderTest(ServerClient):
+    """The cluster, the topics that certify has there, and what a rack's outage did.
 
-    client: ServerClient
-    plan: ServerPlan
-    racks: list[str] = field(default_factory=list)
-    refused: dict[str, str] = field(default_factory=dict)
-    outage: dict[str, str] = field(default_factory=dict)
+    Raises: RealClusterError: the cluster cannot be reached, or has fewer than two racks.
+    """
+
+    def __init__(self, servers: Sequence[tuple[str, int]], settings: ClientSettings, plan: ServerPlan) -> None:
+        super().__init__(servers, settings)
+        self.plan = plan
+        reported = {one.rack for one in self.brokers.values() if one.rack}
+        self.racks = [rack for rack in plan.racks or sorted(reported) if rack in reported]
+        if len(self.racks) < 2:
+            self.close()
+            found = ", ".join(self.racks) or "none"
+            raise RealClusterError(f"expected brokers in two or more of the racks, got {found}")
+        self.refused: dict[str, str] = {}
+        self.outage: dict[str, str] = {}
 
     def topic(self, kind: str) -> str:
         """The name of the topic of this kind."""
@@ -79,13 +89,15 @@ class ServerUnderTest:
         """A client that names its rack in client.id."""
         return ServerAsker(self.plan.zone_client_id.replace("{rack}", rack))
 
-    def askers(self, rack: str) -> Iterator[ServerAsker]:
-        """A client of a rack in each way that the server may know it by."""
-        yield self.named(rack)
-        if self.client.versions(MetadataRequest, least=METADATA_RACK):
-            yield self.client.asker._replace(rack_id=rack)
-        if self.client.versions(DescribeTopicPartitionsRequest, least=DESCRIBED_RACK):
-            yield self.client.asker._replace(rack_id=rack, describes=True)
+    def askers(self, rack: str) -> dict[str, ServerAsker]:
+        """A client of a rack in each of ``FORMS`` that the server may know it by."""
+        by_id, by_metadata, by_description = FORMS
+        found = {by_id: self.named(rack)}
+        if self.versions(MetadataRequest, least=METADATA_RACK):
+            found[by_metadata] = self.asker._replace(rack_id=rack)
+        if self.versions(DescribeTopicPartitionsRequest, least=DESCRIBED_RACK):
+            found[by_description] = self.asker._replace(rack_id=rack, describes=True)
+        return found
 
 
 def make_topics(server: ServerUnderTest) -> None:
@@ -118,7 +130,7 @@ def create(server: ServerUnderTest, name: str, replicas: int, configs: dict[str,
         name=name, num_partitions=server.plan.partitions, replication_factor=replicas, assignments=[]
     )
     topic.configs = [CreateTopicsRequest.Topic.Config(name=key, value=value) for key, value in configs.items()]
-    (made,) = server.client.ask_controller(CreateTopicsRequest(topics=[topic], timeout_ms=10_000)).topics
+    (made,) = server.ask_controller(CreateTopicsRequest(topics=[topic], timeout_ms=10_000)).topics
     server.refused.pop(name, None)
     if made.error_code != ErrorCode.NONE:
         server.refused[name] = refusal(f"topic with {', '.join(configs) or 'defaults'}", made)
@@ -137,20 +149,20 @@ def await_leaders(server: ServerUnderTest, topic: str, seconds: float) -> None:
     """Wait until each broker names leaders that accept a write, or the time is over."""
 
     def check() -> None:
-        for broker in server.client.brokers:
-            shown = server.client.look(topic, server.client.asker, broker)
-            written = write_to_leaders(server, topic, shown, server.client.asker)
+        for broker in server.brokers:
+            shown = server.look(topic, at=broker)
+            written = write_to_leaders(server, shown)
             expect(written == server.plan.partitions, f"{shown.request} names {written} partitions")
 
     with suppress(BrokenPromiseError, RealClusterError):
         kept_within(seconds, check)
 
 
-def write_to_leaders(server: ServerUnderTest, topic: str, shown: TopicAnswer, asker: ServerAsker) -> int:
+def write_to_leaders(server: ServerUnderTest, shown: TopicAnswer) -> int:
     """The number of partitions, each of whose leaders accepts a write. Raises BrokenPromiseError."""
     for index, one in shown.partitions.items():
-        expect(one.leader_id in server.client.brokers, shown.leads(index))
-        done = server.client.write(topic, shown, index, one.leader_id, asker)
+        expect(one.leader_id in server.brokers, shown.leads(index))
+        done = server.write(shown, index, one.leader_id)
         expect(not done.error, f"{shown.leads(index)}; but {done.text}")
     return len(shown.partitions)
 

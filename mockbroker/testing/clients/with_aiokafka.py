@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Coroutine
+from functools import partial
+from typing import Any, TypeVar
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
-from aiokafka.errors import KafkaError
 
 from mockbroker.testing.clients.process import METADATA_MAX_AGE_MS
-from mockbroker.testing.clients.program import PAUSE_S, ClientLedger
+from mockbroker.testing.clients.program import ClientLedger
+
+T = TypeVar("T")
 
 
 def run(ledger: ClientLedger) -> None:
-    """Produce and consume in one event loop."""
+    """Produce in a thread, consume in another; the client is in an event loop here."""
     asyncio.run(both(ledger))
 
 
@@ -28,38 +32,23 @@ async def both(ledger: ClientLedger) -> None:
         group_id=plan.group,
         auto_offset_reset="earliest",
     )
+    loop = asyncio.get_running_loop()
+
+    def awaited(work: Coroutine[Any, Any, T]) -> T:
+        return asyncio.run_coroutine_threadsafe(work, loop).result()
+
+    def send(topic: str, value: bytes) -> None:
+        awaited(producer.send(topic, value)).add_done_callback(partial(acknowledged, ledger, value))
+
+    def poll() -> list[bytes]:
+        polled = awaited(consumer.getmany(timeout_ms=100))
+        return [record.value for records in polled.values() for record in records]
+
     async with producer, consumer:
-        await asyncio.gather(produce(producer, ledger), consume(consumer, ledger))
+        await asyncio.to_thread(ledger.run, send, lambda: awaited(producer.flush()), poll, consumer.assignment)
 
 
-async def produce(producer: AIOKafkaProducer, ledger: ClientLedger) -> None:
-    """Send records at an even pace from ``go`` to ``drain``."""
-    await asyncio.to_thread(ledger.orders["go"].wait)
-    sending = set()
-    while not ledger.orders["drain"].is_set():
-        for topic, value in ledger.next_records():
-            task = asyncio.create_task(send(producer, ledger, topic, value))
-            sending.add(task)
-            task.add_done_callback(sending.discard)
-        await asyncio.sleep(PAUSE_S)
-    await asyncio.gather(*sending)
-    ledger.drained = True
-
-
-async def send(producer: AIOKafkaProducer, ledger: ClientLedger, topic: str, value: bytes) -> None:
-    """Send one record and wait for its acknowledgement."""
-    try:
-        await producer.send_and_wait(topic, value)
-    except KafkaError as error:
-        ledger.fail(error)
-    else:
-        ledger.acknowledge(value)
-
-
-async def consume(consumer: AIOKafkaConsumer, ledger: ClientLedger) -> None:
-    """Read until ``finish``."""
-    while not ledger.orders["finish"].is_set():
-        for records in (await consumer.getmany(timeout_ms=100)).values():
-            for record in records:
-                ledger.see(record.value)
-        ledger.assigned = ledger.assigned or bool(consumer.assignment())
+def acknowledged(ledger: ClientLedger, value: bytes, sent: asyncio.Future[object]) -> None:
+    """Note the result of a record."""
+    error = sent.exception()
+    ledger.acknowledge(value) if error is None else ledger.fail(error)

@@ -126,13 +126,14 @@ def certify(arguments: Arguments) -> int:
         return certify_the_server(arguments)
     command = list(arguments.command)
     check(arguments, command)
-    from mockbroker.testing.certify.certificate import certificate_of, to_json, to_junit
+    from mockbroker.testing.certify.certificate import certificate_of, junit_of, to_json
 
     clock = RunClock(quiet=arguments.quiet)
     with TemporaryDirectory(prefix="kafka-rack-certify-") as folder:
         plan = plan_of(arguments, command, Path(folder))
         certificate = certificate_of(command, facts_of(plan, clock.progress))
-    clock.write_junit(arguments.junit, lambda *run: to_junit(certificate, *run))
+    found = {"grade": certificate.grade, "percent": str(certificate.percent)}
+    clock.write_junit(arguments.junit, lambda *run: junit_of(certificate.checks, " ".join(command), found, *run))
     if arguments.format == "json":
         print(json.dumps(to_json(certificate), indent=2))
     else:

@@ -19,8 +19,7 @@ from mockbroker.adapters.real_cluster.cluster import addresses_of
 from mockbroker.testing.certify.certificate import junit_of
 from mockbroker.testing.certify.checks import FAIL, PASS
 from mockbroker.testing.certify.server_checks import certify_server, report_json
-from mockbroker.testing.certify.server_client import ServerClient
-from mockbroker.testing.certify.server_under_test import ServerPlan
+from mockbroker.testing.certify.server_under_test import ServerPlan, ServerUnderTest
 
 OF_PROGRAMS = ("command", "bootstrap_server", "broker_racks", "topic", "feed", "capture")
 OPTION = {"command": "a program"}
@@ -46,11 +45,11 @@ def certify_the_server(arguments: Arguments) -> int:
     )
     clock = RunClock(quiet=arguments.quiet)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    client = ServerClient(addresses_of(arguments.server), settings)
+    server = ServerUnderTest(addresses_of(arguments.server), settings, plan)
     try:
-        checks = certify_server(client, plan, clock.progress)
+        checks = certify_server(server, clock.progress)
     finally:
-        client.close()
+        server.close()
     clock.write_junit(arguments.junit, lambda *run: junit_of(checks, arguments.server, {}, *run))
     broken = sum(one.verdict == FAIL for one in checks)
     if arguments.format == "json":

@@ -7,7 +7,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from mockbroker.testing.certify.certificate import certificate_of, grade_of, to_json, to_junit
+from mockbroker.testing.certify.certificate import certificate_of, grade_of, junit_of, to_json
 from mockbroker.testing.certify.checks import CHECKS, CertifyCheck, checks_of
 from mockbroker.testing.certify.facts import (
     AcknowledgedBatch,
@@ -173,8 +173,8 @@ def test_a_grade_or_a_percentage_is_reached_or_not(wanted, reached):
 
 def test_junit_has_a_case_for_each_check_with_failures_and_skips_in_the_usual_form():
     facts = facts_of(consumer("a", "\x00"))
-    certificate = certificate_of(["./worker", "<&>"], facts)
-    root = ET.fromstring(to_junit(certificate, "host", "2026-01-31T12:00:00", 1.5))
+    checks = checks_of(facts)
+    root = ET.fromstring(junit_of(checks, "./worker <&>", {"grade": "D"}, "host", "2026-01-31T12:00:00", 1.5))
     (suite,) = root
     assert (root.tag, suite.tag) == ("testsuites", "testsuite")
     required = {"name", "timestamp", "hostname", "tests", "failures", "errors", "time"}
@@ -188,7 +188,7 @@ def test_junit_has_a_case_for_each_check_with_failures_and_skips_in_the_usual_fo
     cases = suite.findall("testcase")
     assert all(set(case.attrib) == {"classname", "name", "time"} for case in cases)
     found = Counter(child.tag for case in cases for child in case)
-    verdicts = Counter(check.verdict for check in certificate.checks)
+    verdicts = Counter(check.verdict for check in checks)
     assert (found["failure"], found["skipped"]) == (verdicts["fail"], verdicts["not seen"])
     assert (suite.get("failures"), suite.get("skipped")) == (str(verdicts["fail"]), str(verdicts["not seen"]))
     assert all(set(one.attrib) == {"message", "type"} for one in suite.iter("failure"))

@@ -15,9 +15,9 @@ from mockbroker.adapters.real_cluster.connection import RealClusterError
 from mockbroker.api import api_of
 from mockbroker.call import Call, Wait
 from mockbroker.testing.certify import server_checks
-from mockbroker.testing.certify.server_checks import ServerCheck, certify_server
-from mockbroker.testing.certify.server_client import ServerClient
-from mockbroker.testing.certify.server_under_test import ServerPlan
+from mockbroker.testing.certify.checks import CertifyCheck
+from mockbroker.testing.certify.server_checks import certify_server
+from mockbroker.testing.certify.server_under_test import ServerPlan, ServerUnderTest
 from protocol.apis.topics import CreateTopicsRequest, CreateTopicsResponse
 from protocol.error_codes import ErrorCode
 
@@ -30,19 +30,23 @@ SOON_S = 0.3
 Change = Callable[[Call, Any, Any], None]
 
 
+def of(cluster: MockCluster, plan: ServerPlan) -> ServerUnderTest:
+    return ServerUnderTest(servers_in(cluster.bootstrap_servers), ClientSettings(timeout_s=30), plan)
+
+
 def certified(
     settings: dict[str, str] = SETTINGS, plan: ServerPlan = PLAN, brokers: int = 3, **details: Any
-) -> list[ServerCheck]:
+) -> list[CertifyCheck]:
     with MockCluster(brokers, topics={"payments": (2, 3)}, settings=settings, **details) as cluster:
         plan = replace(plan, stop_rack=cluster.stop_rack, start_rack=cluster.start_rack)
-        client = ServerClient(servers_in(cluster.bootstrap_servers), ClientSettings(timeout_s=30))
+        server = of(cluster, plan)
         try:
-            return certify_server(client, plan, lambda _: None)
+            return certify_server(server, lambda _: None)
         finally:
-            client.close()
+            server.close()
 
 
-def verdicts(checks: list[ServerCheck]) -> dict[str, str]:
+def verdicts(checks: list[CertifyCheck]) -> dict[str, str]:
     return {one.id: one.verdict for one in checks}
 
 
@@ -240,9 +244,9 @@ FAULTS: list[tuple[str, int, Change, str]] = [
 def test_our_cluster_keeps_every_promise_and_only_its_own_topics_stay():
     with MockCluster(topics={"payments": (2, 3)}, settings=SETTINGS) as cluster:
         plan = replace(PLAN, stop_rack=cluster.stop_rack, start_rack=cluster.start_rack)
-        client = ServerClient(servers_in(cluster.bootstrap_servers), ClientSettings(timeout_s=30))
-        checks = certify_server(client, plan, lambda _: None)
-        client.close()
+        server = of(cluster, plan)
+        checks = certify_server(server, lambda _: None)
+        server.close()
         assert set(verdicts(checks).values()) == {"pass"}, checks
         shown = client_topics(cluster.bootstrap_servers)
     assert shown == {"payments"}
@@ -356,16 +360,14 @@ def test_topics_are_deleted_when_a_check_ends_with_an_exception(monkeypatch):
 
     monkeypatch.setattr(server_checks, "SERVER_CHECKS", (("x", "x", "x", "", interrupted),))
     with MockCluster(settings=SETTINGS) as cluster:
-        client = ServerClient(servers_in(cluster.bootstrap_servers), ClientSettings(timeout_s=30))
+        server = of(cluster, PLAN)
         with pytest.raises(KeyboardInterrupt):
-            certify_server(client, PLAN, lambda _: None)
-        client.close()
+            certify_server(server, lambda _: None)
+        server.close()
         assert client_topics(cluster.bootstrap_servers) == set()
 
 
 def test_a_cluster_of_one_rack_is_not_judged():
-    with MockCluster(2, racks=["a"]) as cluster:
-        client = ServerClient(servers_in(cluster.bootstrap_servers), ClientSettings(timeout_s=30))
-        with pytest.raises(RealClusterError, match="expected brokers in two or more of the racks, got a"):
-            certify_server(client, replace(PLAN, racks=[]), lambda _: None)
-        client.close()
+    words = "expected brokers in two or more of the racks, got a"
+    with MockCluster(2, racks=["a"]) as cluster, pytest.raises(RealClusterError, match=words):
+        of(cluster, replace(PLAN, racks=[]))
