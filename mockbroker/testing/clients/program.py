@@ -64,7 +64,10 @@ class ClientLedger:
         self.orders["go"].wait()
         while not self.orders["drain"].wait(PAUSE_S):
             for topic, value in self.next_records():
-                send(topic, value)
+                try:
+                    send(topic, value)
+                except Exception as error:  # noqa: BLE001 - each library has its own
+                    self.fail(error)
         flush()
         self.drained = True
 

@@ -37,15 +37,21 @@ async def both(ledger: ClientLedger) -> None:
     def awaited(work: Coroutine[Any, Any, T]) -> T:
         return asyncio.run_coroutine_threadsafe(work, loop).result()
 
-    def send(topic: str, value: bytes) -> None:
-        awaited(producer.send(topic, value)).add_done_callback(partial(acknowledged, ledger, value))
+    async def send(topic: str, value: bytes) -> None:
+        (await producer.send(topic, value)).add_done_callback(partial(acknowledged, ledger, value))
 
     def poll() -> list[bytes]:
         polled = awaited(consumer.getmany(timeout_ms=100))
         return [record.value for records in polled.values() for record in records]
 
     async with producer, consumer:
-        await asyncio.to_thread(ledger.run, send, lambda: awaited(producer.flush()), poll, consumer.assignment)
+        await asyncio.to_thread(
+            ledger.run,
+            lambda topic, value: awaited(send(topic, value)),
+            lambda: awaited(producer.flush()),
+            poll,
+            consumer.assignment,
+        )
 
 
 def acknowledged(ledger: ClientLedger, value: bytes, sent: asyncio.Future[object]) -> None:

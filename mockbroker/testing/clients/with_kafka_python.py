@@ -31,11 +31,7 @@ def run(ledger: ClientLedger) -> None:
     producer = KafkaProducer(**common, **producing, client_id=plan.client_id("producer"))
 
     def send(topic: str, value: bytes) -> None:
-        try:
-            sent = producer.send(topic, value)
-        except KafkaError as error:
-            ledger.fail(error)
-            return
+        sent = producer.send(topic, value)
         sent.add_callback(lambda _: ledger.acknowledge(value))
         sent.add_errback(ledger.fail)
 
