@@ -20,14 +20,11 @@ def show(screen: Screen, outcome: DemoOutcome, verdict: DemoVerdict) -> None:
         show_served(screen, outcome, verdict, topic)
     screen.print()
     for topic in (DISKLESS, CLASSIC):
-        moved, outage = verdict.moved[topic], verdict.moved_in_outage[topic]
+        moved = verdict.moved[topic]
         title = (f"{topic} ({TITLES[topic]})", "bold")
         screen.print(painted(title, ": KiB of records, clients' racks down, brokers' across"))
         show_matrix(screen, outcome.racks, moved)
-        screen.print(
-            f"{crossed_share(moved):.1%} of {moved.total() / 1024:,.0f} KiB crossed racks;"
-            f" {crossed_share(outage, moved.total()):.1%} while rack {outcome.stopped_rack} was down or just back\n"
-        )
+        screen.print(f"{crossed_share(moved):.1%} of {moved.total() / 1024:,.0f} KiB crossed racks\n")
     screen.print(*conclusion(outcome, verdict))
 
 
@@ -85,10 +82,6 @@ def conclusion(outcome: DemoOutcome, verdict: DemoVerdict) -> list[Painted]:
     ]
     if verdict.failed:
         lines.append(painted(("note", "yellow"), f" {verdict.failed} records: their producers gave up"))
-    if outcome.unfinished:
-        lines.append(
-            painted(("note", "yellow"), f" groups that did not read to the end: {', '.join(outcome.unfinished)}")
-        )
     return lines
 
 

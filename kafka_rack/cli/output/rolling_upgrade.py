@@ -78,7 +78,7 @@ def updates_cell(one: Observation) -> str:
 
 def metadata_cell(one: Observation) -> str:
     """``2 of 6, by 6``: brokers whose rack a client sees, and brokers that serve it."""
-    answers = [answer.racks for answer in one.metadata if answer.racks is not None]
+    answers = [racks for racks in one.metadata.values() if racks is not None]
     if not answers:
         return "not served"
     known = sorted({sum(bool(rack) for rack in racks.values()) for racks in answers})

@@ -17,15 +17,13 @@ class DemoVerdict:
     """The counts to show, and broken promises.
 
     ``served[library, rack, api, topic][phase]`` counts requests by (broker's rack, broker id).
-    ``moved[topic][client's rack, broker's rack]`` counts record bytes, either way; ``moved_in_outage`` those of them
-    that went while a rack was down, or before its clients knew that it was back.
+    ``moved[topic][client's rack, broker's rack]`` counts record bytes, either way.
     ``crossings`` are diskless requests that left a rack which was up; ``missing`` and ``doubled`` name records and
     groups.
     """
 
     served: dict[tuple[str, str, str, str], dict[str, Counter[tuple[str, int]]]]
     moved: dict[str, Counter[tuple[str, str]]]
-    moved_in_outage: dict[str, Counter[tuple[str, str]]]
     crossings: list[str] = field(default_factory=list)
     returning: int = 0
     missing: list[str] = field(default_factory=list)
@@ -41,9 +39,7 @@ class DemoVerdict:
 
 def judge(outcome: DemoOutcome) -> DemoVerdict:
     """Read the outcome."""
-    verdict = DemoVerdict(
-        defaultdict(lambda: {phase: Counter() for phase in PHASES}), defaultdict(Counter), defaultdict(Counter)
-    )
+    verdict = DemoVerdict(defaultdict(lambda: {phase: Counter() for phase in PHASES}), defaultdict(Counter))
     clients = {plan.client_id(role): plan for plan in outcome.plans for role in ("producer", "consumer")}
     for entry in outcome.journal:
         plan = clients.get(entry.client_id or "")
@@ -52,8 +48,6 @@ def judge(outcome: DemoOutcome) -> DemoVerdict:
         phase = phase_of(entry, outcome)
         for topic, size in (entry.traffic or {}).items():
             verdict.moved[topic][plan.rack, entry.rack] += size
-            if phase in ("during", "changing"):
-                verdict.moved_in_outage[topic][plan.rack, entry.rack] += size
             if phase in PHASES:
                 key = plan.library, plan.rack, APIS[entry.api_key], topic
                 verdict.served[key][phase][entry.rack, entry.broker_id] += 1
@@ -92,10 +86,9 @@ def follow_records(verdict: DemoVerdict, outcome: DemoOutcome) -> None:
         verdict.doubled += [f"{name} in {group}" for name, times in sorted(seen.items()) if times > 1]
 
 
-def crossed_share(moved: Counter[tuple[str, str]], of: int | None = None) -> float:
-    """The bytes whose client and broker are in different racks, as a share of all of them, or ``of`` so many."""
-    crossed = sum(size for (client, broker), size in moved.items() if client != broker)
-    return crossed / max(1, moved.total() if of is None else of)
+def crossed_share(moved: Counter[tuple[str, str]]) -> float:
+    """The bytes whose client and broker are in different racks, as a share of all of them."""
+    return sum(size for (client, broker), size in moved.items() if client != broker) / max(1, moved.total())
 
 
 TITLES = {CLASSIC: "classic", DISKLESS: "diskless"}

@@ -12,8 +12,6 @@ from mockbroker.state.releases import Version
 from mockbroker.zookeeper.releases import STRICT_READER, BrokerSoftware, software_of
 
 LENIENT_READER = "0.9.0.1"
-RACK_PROTOCOL = Version("0.10.0-IV1")
-RACK_RELEASE = Version("0.10.0.0")
 BEFORE, LENIENT_CODE, NEW_CODE, NEW_SETTING, NEW_PROTOCOL = 0, 1, 2, 3, 4
 TITLES = {
     BEFORE: "before the upgrade",
@@ -33,7 +31,7 @@ class UpgradeStep(NamedTuple):
 
 
 class Upgrade(NamedTuple):
-    """An upgrade of these brokers from one software to another, and its moves in order."""
+    """An upgrade of these brokers from one software to another, and its moves in order, from ``BEFORE`` on."""
 
     broker_ids: tuple[int, ...]
     old: BrokerSoftware
@@ -50,13 +48,13 @@ def upgrade_of(broker_ids: Iterable[int], old: str, new: str) -> Upgrade:
     ...     (move.step, move.broker_id, move.software.protocol.text)
     ...     for move in upgrade_of([0], "0.9.0.1", "0.10.0.0").moves
     ... ]
-    [(2, 0, '0.9.0'), (3, None, '0.10.0'), (4, 0, '0.10.0')]
+    [(0, None, '0.9.0'), (2, 0, '0.9.0'), (3, None, '0.10.0'), (4, 0, '0.10.0')]
     """
     ids = tuple(broker_ids)
     before, after = software_for("--from", old), software_for("--to", new)
     if not before.release < after.release:
         raise ValueError(f"--from {old} --to {new}: an upgrade goes to a later release")
-    moves = []
+    moves = [UpgradeStep(BEFORE, None, before)]
     if before.reads_strictly and after.release > Version(LENIENT_READER):
         between = software_of(LENIENT_READER, None)
         moves += [UpgradeStep(LENIENT_CODE, broker_id, between) for broker_id in ids]

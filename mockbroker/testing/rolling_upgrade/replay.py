@@ -21,7 +21,7 @@ from mockbroker.adapters.client_properties.settings import ClientSettings
 from mockbroker.adapters.real_cluster.connection import BrokerConnection
 from mockbroker.state.settings import PROTOCOL_SETTING
 from mockbroker.testing.clients.process import ClientError, ClientPlan, ClientProcess, ClientResult, arrived, finish
-from mockbroker.testing.rolling_upgrade.plan import BEFORE, NEW_SETTING, TITLES, Upgrade, UpgradeStep
+from mockbroker.testing.rolling_upgrade.plan import NEW_SETTING, TITLES, Upgrade, UpgradeStep
 from mockbroker.zookeeper.controller import ZooKeeperMode
 from mockbroker.zookeeper.releases import BrokerSoftware
 from protocol.apis.metadata import MetadataRequest, MetadataResponse
@@ -63,8 +63,6 @@ class Sent:
 class Placed:
     """A topic that a broker created on its own: in how many racks are each partition's replicas."""
 
-    name: str
-    asked: int
     replicas: list[list[int]]
     racks_used: list[int]
     racks_possible: int
@@ -73,14 +71,6 @@ class Placed:
     def spanning(self) -> int:
         """Partitions whose replicas are in as many racks as they can be."""
         return sum(used == self.racks_possible for used in self.racks_used)
-
-
-@dataclass(frozen=True, slots=True)
-class MetadataRacks:
-    """A broker's answer to Metadata v1: rack by broker; None if it does not serve it."""
-
-    asked: int
-    racks: dict[int, str | None] | None
 
 
 @dataclass(slots=True)
@@ -94,7 +84,8 @@ class Observation:
     brokers: list[Seen]
     sent: list[Sent]
     topic: Placed
-    metadata: list[MetadataRacks]
+    metadata: dict[int, dict[int, str | None] | None]
+    """The answer of each broker to Metadata v1: rack by broker; None if it does not serve that."""
     clients: dict[str, tuple[int, int]] = field(default_factory=dict)
     """Version of a client -> records acknowledged and read so far."""
 
@@ -133,7 +124,7 @@ async def replay(upgrade: Upgrade, racks: list[str], with_clients: bool, say: Sa
         clients: dict[str, ClientProcess] = {}
         observations: list[Observation] = []
         step = -1
-        for move in (UpgradeStep(BEFORE, None, upgrade.old), *upgrade.moves):
+        for move in upgrade.moves:
             if move.step != step:
                 step = move.step
                 say(f"step {step}: {TITLES[step]}" if step else TITLES[step])
@@ -210,11 +201,10 @@ async def observe(cluster: MockCluster, move: UpgradeStep, number: int) -> Obser
     await cluster.metadata_propagated()
     sent = Counter((one.controller, one.version, one.outcome) for _, one in zookeeper.deliveries)
     zookeeper.deliveries.clear()
-    metadata = []
+    metadata = {}
     for broker_id in sorted(cluster.state.brokers):
         answer = await metadata_of(cluster, broker_id, 1)
-        racks = None if answer is None else {broker.node_id: broker.rack for broker in answer.brokers}
-        metadata.append(MetadataRacks(broker_id, racks))
+        metadata[broker_id] = answer and {broker.node_id: broker.rack for broker in answer.brokers}
     asked = move.broker_id if move.broker_id is not None else zookeeper.controller_id
     topic = await create_topic(cluster, f"created-{number}", asked)
     zookeeper.deliveries.clear()  # requests about that topic do not belong to the move
@@ -274,7 +264,7 @@ async def create_topic(cluster: MockCluster, name: str, asked: int) -> Placed:
     replicas = [list(one.replica_nodes) for one in partitions]
     racks = {broker.id: broker.rack for broker in cluster.state.brokers.values()}
     used = [len({racks[replica] for replica in row}) for row in replicas]
-    return Placed(name, asked, replicas, used, min(len(replicas[0]), len(set(racks.values()))))
+    return Placed(replicas, used, min(len(replicas[0]), len(set(racks.values()))))
 
 
 async def metadata_of(cluster: MockCluster, asked: int, version: int, *names: str) -> MetadataResponse | None:

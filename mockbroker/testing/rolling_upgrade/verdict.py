@@ -12,9 +12,6 @@ from mockbroker.testing.rolling_upgrade.plan import (
     BEFORE,
     LENIENT_READER,
     NEW_SETTING,
-    RACK_PROTOCOL,
-    RACK_RELEASE,
-    UpgradeStep,
 )
 from mockbroker.testing.rolling_upgrade.replay import Observation, ReplayOutcome
 from mockbroker.zookeeper.releases import STRICT_READER, BrokerSoftware
@@ -64,7 +61,7 @@ def of_client(version: str, ledgers: Mapping[str, ClientResult]) -> str:
 
 def of_placement(outcome: ReplayOutcome) -> str:
     """Kept if new topics use racks as soon as every broker speaks the protocol that registers racks, not before."""
-    due = [all(has_racks(one) for one in state) for state in planned(outcome)]
+    due = [all(one.registration_version > LAST_STRICT_VERSION for one in state) for state in planned(outcome)]
     used = [one.topic.spanning == len(one.topic.racks_used) for one in outcome.observations]
     observed = list(zip(outcome.observations, due, used, strict=True))
     for one, is_due, is_used in observed:
@@ -79,12 +76,12 @@ def of_placement(outcome: ReplayOutcome) -> str:
 
 
 def of_readers(outcome: ReplayOutcome) -> str:
-    """Kept if the new protocol alone writes versions above 2, and the strict reader alone breaks on them."""
+    """Kept if brokers write the version of their software, and the strict reader alone breaks on those above 2."""
     for one, state in zip(outcome.observations, planned(outcome), strict=True):
         for broker in one.brokers:
             is_newer, who = broker.json_version > LAST_STRICT_VERSION, f"broker {broker.broker_id}"
             expect(
-                is_newer == has_racks(state[broker.broker_id]),
+                broker.json_version == state[broker.broker_id].registration_version,
                 f"readers: {who} writes version {broker.json_version} {name(one)}, "
                 f"with inter.broker.protocol.version={state[broker.broker_id].protocol}",
             )
@@ -107,19 +104,19 @@ def of_metadata(outcome: ReplayOutcome) -> str:
     """Kept if clients see the racks of all brokers at the end, and of none that has not registered its own."""
     for one in outcome.observations:
         registered = {broker.broker_id: broker.json_rack for broker in one.brokers}
-        for answer in one.metadata:
-            for broker_id, rack in (answer.racks or {}).items():
-                early = f"Metadata v1: broker {answer.asked} returns rack {rack}, {name(one)}"
+        for asked, racks in one.metadata.items():
+            for broker_id, rack in (racks or {}).items():
+                early = f"Metadata v1: broker {asked} returns rack {rack}, {name(one)}"
                 expect(not rack or rack == registered[broker_id], early)
     last = outcome.observations[-1]
-    known = [answer for answer in last.metadata if answer.racks and all(answer.racks.values())]
-    is_due = all(has_racks(one) for one in planned(outcome)[-1])
+    known = [racks for racks in last.metadata.values() if racks and all(racks.values())]
+    is_due = all(one.registration_version > LAST_STRICT_VERSION for one in planned(outcome)[-1])
     at_end = f"Metadata v1: {len(known)} of {len(last.metadata)} brokers return every rack at the end"
     expect(len(known) == (len(last.metadata) if is_due else 0), at_end)
     if not is_due:
         return "Metadata v1: no broker returns racks, as none is registered"
     first = next(
-        one for one in outcome.observations if any(any((answer.racks or {}).values()) for answer in one.metadata)
+        one for one in outcome.observations if any(any((racks or {}).values()) for racks in one.metadata.values())
     )
     return f"Metadata v1: first racks {name(first)}, every rack by every broker at the end"
 
@@ -143,16 +140,11 @@ def planned(outcome: ReplayOutcome) -> list[list[BrokerSoftware]]:
     upgrade = outcome.upgrade
     state = dict.fromkeys(upgrade.broker_ids, upgrade.old)
     states = []
-    for move in (UpgradeStep(BEFORE, None, upgrade.old), *upgrade.moves):
+    for move in upgrade.moves:
         if move.broker_id is not None:
             state[move.broker_id] = move.software
         states.append([state[broker_id] for broker_id in upgrade.broker_ids])
     return states
-
-
-def has_racks(software: BrokerSoftware) -> bool:
-    """True if a broker registers its rack, and handles others'."""
-    return software.release >= RACK_RELEASE and software.protocol >= RACK_PROTOCOL
 
 
 def name(observation: Observation) -> str:

@@ -127,11 +127,10 @@ def test_served_requests_are_counted_by_client_phase_and_broker():
     assert verdict.served["aiokafka", "a", "produce", DISKLESS]["during"] == {("c", 2): 1}
 
 
-def test_bytes_are_added_by_rack_and_by_topic_and_those_of_the_outage_once_more():
+def test_bytes_are_added_by_rack_and_by_topic():
     calls = [entry(BEFORE, "b", "b", size=10), entry(DURING, "a", "b", size=7), entry(RETURNING, "a", "c", size=5)]
     verdict = judge(outcome([*calls, entry(BEFORE, "b", "c", topic=CLASSIC, size=1000)]))
     assert verdict.moved[DISKLESS] == {("b", "b"): 10, ("a", "b"): 7, ("a", "c"): 5}
-    assert verdict.moved_in_outage[DISKLESS] == {("a", "b"): 7, ("a", "c"): 5}
     assert verdict.moved[CLASSIC] == {("b", "c"): 1000}
     assert crossed_share(verdict.moved[DISKLESS]) == 12 / 22
 
