@@ -9,8 +9,13 @@ from typing import Literal
 from kafka_rack.locality.amounts import bytes_text
 from kafka_rack.locality.reasons import near_match
 from kafka_rack.rack_names import shown
-from mockbroker.testing.certify.facts import ClientFacts, WireFacts
-from mockbroker.testing.certify.observer import FIRST_FETCH_HINT, FIRST_FETCH_RACK, FIRST_PRODUCE_HINT
+from mockbroker.testing.certify.facts import (
+    FIRST_FETCH_HINT,
+    FIRST_FETCH_RACK,
+    FIRST_PRODUCE_HINT,
+    ClientFacts,
+    WireFacts,
+)
 
 Verdict = Literal["pass", "fail", "not seen", "not offered", "not tried"]
 PASS: Verdict = "pass"  # noqa: S105 - no password

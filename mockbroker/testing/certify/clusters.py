@@ -79,10 +79,9 @@ class OwnCluster:
                 self.fed += count
         self.mock.settle()
 
-    def offsets(self, place: TopicPartition) -> tuple[int, int]:
-        """The first offset of a partition, and the one after the last, as far as known."""
-        log = self.mock.state.find_partition(*place).log
-        return log.start_offset, log.end_offset
+    def end_offset(self, place: TopicPartition) -> int:
+        """The offset after the last of a partition, as far as known."""
+        return self.mock.state.find_partition(*place).log.end_offset
 
     async def lag(self, broker: int, places: Iterable[TopicPartition]) -> None:
         """Let a follower lag in the partitions that are read there."""

@@ -7,7 +7,7 @@ has moved for ``quiet_s``. ``budget_s`` bounds them all together.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -122,10 +122,9 @@ class CertifyCourse:
         def is_at_work() -> bool:
             if self.facts.produced_topics and not consumed_topics(self.facts):
                 return {client.rack for client in self.facts.producers} >= self._alive()
-            topics = self._fed_topics()
-            if consumed_topics(self.facts) and not topics:
-                return True
-            return bool(topics) and not self._unread(topics) and not self._rebalancing()
+            if not self._fed_topics():
+                return bool(consumed_topics(self.facts))
+            return not self._unread() and not self._rebalancing()
 
         await self._until(is_at_work, self._progress, quiet_s=self.plan.quiet_s * 5)
         if not self.facts.consumed_topics and not self.facts.produced_topics:
@@ -136,7 +135,7 @@ class CertifyCourse:
                 f"the program reads {read}, and nothing is written there from here: --feed has records written to the "
                 "topic that --topic names, and without --topic one is made for the run"
             )
-        for topic, index in self._unread(self._fed_topics()):
+        for topic, index in self._unread():
             self.facts.unfinished["start"] = f"nobody reads {topic}-{index}"
         by_role = {"reads": self.facts.consumed_topics, "writes": self.facts.produced_topics}
         roles = [f"{role} {', '.join(sorted(topics))}" for role, topics in by_role.items() if topics]
@@ -150,8 +149,8 @@ class CertifyCourse:
             return
         broker = max(sorted(followers), key=lambda one: followers[one])
         places = [
-            (one.topic.name, one.index)
-            for one, readers in self._partitions()
+            place
+            for place, one, readers in self._used_partitions()
             if any(reader.visited == reader.follower == broker != one.leader for reader in readers)
         ]
         self.say(f"follower broker {broker} lags: readers there are ahead of it ({followers[broker]} partitions)")
@@ -163,16 +162,15 @@ class CertifyCourse:
     async def _move_leaders(self) -> None:
         """Give partitions another leader, one at a time: who goes there by the hint in the error alone?"""
         moved = 0
-        for partition, readers in self._partitions():
+        for place, partition, readers in self._used_partitions():
             if moved == MAX_MOVES or self._is_over():
                 break
             target = next((one for one in partition.isr if one != partition.leader), None)
-            is_written = partition.topic.name in self.facts.produced_topics
+            is_written = place[0] in self.facts.produced_topics
             is_used = is_written or any(reader.broker == partition.leader for reader in readers)
-            if target is None or not (is_used and self.cluster.owns(partition.topic.name)):
+            if target is None or not (is_used and self.cluster.owns(place[0])):
                 continue
             moved += 1
-            place = (partition.topic.name, partition.index)
             others = [broker for broker in self.state.brokers if broker != target]
             held_up = self.served.faults.add(
                 match={"api": ["Metadata", "DescribeTopicPartitions"], "broker": others},
@@ -193,15 +191,14 @@ class CertifyCourse:
 
     async def _move_replicas(self) -> None:
         """Take a replica away from a follower that is read from: it says that it has the partition no more."""
-        for partition, readers in self._partitions():
+        for place, partition, readers in self._used_partitions():
             followers = (one.broker for one in readers if one.follower == one.broker != partition.leader)
             reader = next(followers, None)
             others = [one for one in self.state.liveness.online_ids if one not in partition.replicas]
-            if reader is None or not others or not self.cluster.owns(partition.topic.name):
+            if reader is None or not others or not self.cluster.owns(place[0]):
                 continue
-            self.say(f"{partition.topic.name}-{partition.index} moves away from follower broker {reader}, read there")
+            self.say(f"{place[0]}-{place[1]} moves away from follower broker {reader}, read there")
             replicas = [partition.leader, *(one for one in partition.replicas if one not in (partition.leader, reader))]
-            place = (partition.topic.name, partition.index)
             wanted = [*replicas, min(others)]
             self.observer.replicas[place] = tuple(wanted)
             refused = await self.cluster.move(place[0], {place[1]: wanted})
@@ -265,10 +262,9 @@ class CertifyCourse:
         """
         running = {broker.id for broker in self.state.brokers.values() if broker.is_running}
         read = {
-            (topic, partition.index): self.cluster.offsets((topic, partition.index))[1] + RECORDS_A_STEP
-            for topic in self._fed_topics()
-            for partition in self.state.topics[topic].partitions
-            if only in (None, (topic, partition.index)) and partition.leader in running
+            place: self.cluster.end_offset(place) + RECORDS_A_STEP
+            for place, partition in self._partitions(self._fed_topics())
+            if only in (None, place) and partition.leader in running
         }
         written = self._written(only) + RECORDS_A_STEP * (1 if only else len(self._alive()))
         writes = bool(self.facts.produced_topics) and (only is None or only[0] in self.facts.produced_topics)
@@ -283,9 +279,7 @@ class CertifyCourse:
         if self._is_over():
             self.facts.cut_short = step
             return
-        behind = sorted(
-            f"{topic}-{index}" for (topic, index), to in read.items() if self._delivered_to((topic, index)) < to
-        )
+        behind = sorted(f"{place[0]}-{place[1]}" for place, to in read.items() if self._delivered_to(place) < to)
         shown = ", ".join(behind[:4]) + (f" and {len(behind) - 4} more" if len(behind) > 4 else "")
         self.facts.unfinished[step] = f"no more {what}" + (f" ({shown})" if behind else "")
 
@@ -307,14 +301,9 @@ class CertifyCourse:
         """A value that changes as the program starts and advances, and not when it merely repeats requests."""
         clients = self.facts.clients.values()
         joined = sum(client.calls["JoinGroup"] + client.calls["SyncGroup"] for client in clients)
-        delivered = sum(end - first for ranges in self.facts.delivered.values() for first, end in ranges.spans)
-        return (
-            len(clients),
-            joined,
-            sum(len(one.readers) for one in clients),
-            delivered,
-            self.facts.acknowledged_records,
-        )
+        delivered = sum(ranges.end for readers in self.facts.delivered.values() for ranges in readers.values())
+        reading = sum(len(one.readers) for one in clients)
+        return len(clients), joined, reading, delivered, self.facts.acknowledged_records
 
     def _is_over(self) -> bool:
         return asyncio.get_running_loop().time() >= self._deadline_s or not self._alive()
@@ -341,48 +330,46 @@ class CertifyCourse:
         known = [topic for topic in consumed_topics(self.facts) if topic in self.state.topics]
         return [topic for topic in known if self.cluster.feeds(topic)]
 
-    def _partitions(self) -> Iterator[tuple[Partition, list[PartitionReader]]]:
-        """The partitions of the topics that the program works with, in their order, and their readers by then."""
-        for topic in sorted({*self._fed_topics(), *self.facts.produced_topics}):
-            if topic in self.state.topics and not self.state.topics[topic].diskless:
-                for partition in self.state.topics[topic].partitions:
-                    yield partition, self.facts.readers_of((topic, partition.index))
+    def _partitions(self, topics: Iterable[str]) -> Iterator[tuple[TopicPartition, Partition]]:
+        for topic in topics:
+            for partition in self.state.topics[topic].partitions:
+                yield (topic, partition.index), partition
 
-    def _unread(self, topics: Sequence[str]) -> list[TopicPartition]:
-        places = [(topic, one.index) for topic in topics for one in self.state.topics[topic].partitions]
-        return [place for place in places if not self.facts.readers_of(place)]
+    def _used_partitions(self) -> Iterator[tuple[TopicPartition, Partition, list[PartitionReader]]]:
+        """The partitions of the topics that the program works with, in their order, and their readers by then."""
+        topics = {*self._fed_topics(), *(self.facts.produced_topics & self.state.topics.keys())}
+        classic = sorted(topic for topic in topics if not self.state.topics[topic].diskless)
+        for place, partition in self._partitions(classic):
+            yield place, partition, self.facts.readers_of(place)
+
+    def _unread(self) -> list[TopicPartition]:
+        return [place for place, _ in self._partitions(self._fed_topics()) if not self.facts.readers_of(place)]
 
     def _rebalancing(self) -> bool:
         """True if fewer processes than the running ones are members of groups, or partitions are not assigned."""
         members = [client for client in self.facts.clients.values() if client.group]
         dealt = {place for client in members for place in client.assignment}
-        places = {(topic, one.index) for topic in self._fed_topics() for one in self.state.topics[topic].partitions}
+        places = {place for place, _ in self._partitions(self._fed_topics())}
         return bool(members) and not (dealt >= places and {client.rack for client in members} >= self._alive())
 
     def _delivered_to(self, place: TopicPartition) -> int:
         """The highest offset to which a partition was delivered, over all readers."""
-        return max(
-            (ranges.end for (_, *where), ranges in self.facts.delivered.items() if tuple(where) == place), default=0
-        )
+        return max((ranges.end for ranges in self.facts.delivered.get(place, {}).values()), default=0)
 
     def _undelivered(self) -> tuple[list[str], list[str]]:
         """The records that readers have skipped, and those that they have yet to read, in words."""
         lost, unread = [], []
-        readers = sorted({reader for reader, *_ in self.facts.delivered})
-        for topic in sorted((self.facts.consumed_topics - INTERNAL_TOPICS) & self.state.topics.keys()):
-            for partition in self.state.topics[topic].partitions:
-                name, (start, end) = f"{topic}-{partition.index}", self.cluster.offsets((topic, partition.index))
-                found = {one: self.facts.delivered.get((one, topic, partition.index)) for one in readers}
-                if end > start and not any(found.values()):
-                    unread.append(f"{name}: nothing of it was read")
-                for reader, ranges in found.items():
-                    for first, last in ranges.gaps if ranges is not None else ():
-                        if last > start:
-                            offsets = f"{name}: offsets {max(first, start)} to {last - 1}"
-                            lost.append(f"{offsets} were passed over by {reader}")
-                    if ranges is not None and ranges.end < end:
-                        offsets = f"{name}: offsets {max(ranges.end, start)} to {end - 1}"
-                        unread.append(f"{offsets} were not read by {reader} by the end")
+        topics = (self.facts.consumed_topics - INTERNAL_TOPICS) & self.state.topics.keys()
+        for place, _ in self._partitions(sorted(topics)):
+            name, end = f"{place[0]}-{place[1]}", self.cluster.end_offset(place)
+            readers = self.facts.delivered.get(place, {})
+            if end and not readers:
+                unread.append(f"{name}: nothing of it was read")
+            for reader, ranges in sorted(readers.items()):
+                for first, last in ranges.gaps:
+                    lost.append(f"{name}: offsets {first} to {last - 1} were passed over by {reader}")
+                if ranges.end < end:
+                    unread.append(f"{name}: offsets {ranges.end} to {end - 1} were not read by {reader} by the end")
         return lost, unread
 
     async def _compare_logs(self) -> None:

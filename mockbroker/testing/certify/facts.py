@@ -9,6 +9,8 @@ from typing import NamedTuple
 
 MAX_EXAMPLES = 3
 """Wrong calls that are quoted of each kind; the rest is counted."""
+FIRST_FETCH_RACK, FIRST_FETCH_HINT, FIRST_PRODUCE_HINT = 11, 16, 10
+"""The first versions in which a reader names its rack (KIP-392), and errors the current leader (KIP-951)."""
 TopicPartition = tuple[str, int]
 """A topic's name and a partition's number."""
 
@@ -154,8 +156,9 @@ class AcknowledgedBatch(NamedTuple):
 class WireFacts:
     """All that a certificate is made of.
 
-    ``delivered`` has what each reader got, a reader being a group or, without one, a rack's process: which offsets, and
-    how many of them more than once. ``lost`` names what was passed over, ``unread`` what had not come by the end.
+    ``delivered`` has what each reader of a partition got, a reader being a group or, without one, a rack's process; and
+    ``delivered_again`` how many offsets more than once. ``lost`` names what was passed over, ``unread`` what had not
+    come by the end.
     """
 
     racks: list[str]
@@ -168,7 +171,7 @@ class WireFacts:
     crossed: int = 0
     avoidable: int = 0
     """Bytes of records that were read: all, those from another rack, and of these those that a nearer replica had."""
-    delivered: dict[tuple[str, str, int], OffsetRanges] = field(default_factory=dict)
+    delivered: dict[TopicPartition, dict[str, OffsetRanges]] = field(default_factory=dict)
     delivered_again: Counter[str] = field(default_factory=Counter)
     lost: list[str] = field(default_factory=list)
     unread: list[str] = field(default_factory=list)

@@ -33,14 +33,9 @@ from protocol.embedded.versioned import read_versioned, stated_version
 from protocol.errors import ProtocolError
 from protocol.registry import APIS
 
-PRODUCE, FETCH, METADATA, OFFSET_COMMIT, FIND_COORDINATOR = 0, 1, 3, 8, 10
-JOIN_GROUP, SYNC_GROUP = 11, 14
-CONSUMER_GROUP_HEARTBEAT, DESCRIBE_TOPIC_PARTITIONS = 68, 75
 TOPIC_ID_FETCH = 13
 FIRST_WITH_BATCHES = 3
 """The first Produce without message sets, whose checksums logs do not keep."""
-FIRST_FETCH_HINT, FIRST_PRODUCE_HINT = 16, 10
-FIRST_FETCH_RACK = 11
 NO_LEADER = -1
 
 Taker = Callable[[ClientFacts, Outcome, int], None]
@@ -64,17 +59,17 @@ class WireObserver:
         self._arrived: dict[Call, int] = {}
         self.moves: dict[TopicPartition, tuple[int, int]] = {}  # a new leader, and since when
         self.replicas: dict[TopicPartition, tuple[int, ...]] = {}  # of partitions on the move; clients may know first
-        self._hinted: set[tuple[str, str | None, int, TopicPartition]] = set()  # clients with a hint, by API
-        self._takers: dict[int, Taker] = {
-            PRODUCE: self._produced,
-            FETCH: self._fetched,
-            METADATA: self._looked,
-            FIND_COORDINATOR: self._found,
-            OFFSET_COMMIT: self._committed,
-            JOIN_GROUP: self._joined,
-            SYNC_GROUP: self._assigned,
-            CONSUMER_GROUP_HEARTBEAT: self._heartbeat,
-            DESCRIBE_TOPIC_PARTITIONS: self._looked,
+        self._hinted: set[tuple[str, str | None, str, TopicPartition]] = set()  # clients with a hint, by API
+        self._takers: dict[str, Taker] = {
+            "Produce": self._produced,
+            "Fetch": self._fetched,
+            "Metadata": self._looked,
+            "FindCoordinator": self._found,
+            "OffsetCommit": self._committed,
+            "JoinGroup": self._joined,
+            "SyncGroup": self._assigned,
+            "ConsumerGroupHeartbeat": self._heartbeat,
+            "DescribeTopicPartitions": self._looked,
         }
 
     # the path's calls
@@ -95,11 +90,12 @@ class WireObserver:
         arrived = self._arrived.pop(call, self._clock)
         key = (rack, call.session.client_id)
         client = self.facts.clients.setdefault(key, ClientFacts(*key))
-        client.calls[APIS[call.api_key][1] if call.api_key in APIS else str(call.api_key)] += 1
+        api = APIS[call.api_key][1] if call.api_key in APIS else str(call.api_key)
+        client.calls[api] += 1
         if call.session.software is not None:
             client.software = " ".join(call.session.software).strip() or None
             client.has_partitioner = can_partition_by_rack(call.session.software)
-        taker = self._takers.get(call.api_key)
+        taker = self._takers.get(api)
         if taker is not None and call.body_start:
             with suppress(ProtocolError):
                 taker(client, outcome, arrived)
@@ -180,14 +176,14 @@ class WireObserver:
             if has_failed:
                 continue
             self.facts.consumed_topics.add(name)
-            self._went_to_leader(client, FETCH, place, broker, arrived)
+            self._went_to_leader(client, "Fetch", place, broker, arrived)
             if place not in answers:
                 self.following.answered(place, reader, 0, NO_LEADER, self._clock)
                 continue
             part, entry = answers[place]
             self.following.answered(place, reader, part.error_code, part.preferred_replica, self._clock)
             if part.error_code and entry.current_leader.leader_id != NO_LEADER:
-                self._hinted.add((client.rack, client.client_id, FETCH, place))
+                self._hinted.add((client.rack, client.client_id, "Fetch", place))
             if part.size_bytes:
                 self._deliver(client, place, max(part.first_offset, one.fetch_offset), part.next_offset)
                 self._count_read(client, place, broker, part.size_bytes)
@@ -196,7 +192,7 @@ class WireObserver:
         """Record the offsets that a reader received."""
         if first < end:
             reader = client.group if client.group is not None else f"rack {client.rack}"
-            ranges = self.facts.delivered.setdefault((reader, *place), OffsetRanges())
+            ranges = self.facts.delivered.setdefault(place, {}).setdefault(reader, OffsetRanges())
             self.facts.delivered_again[reader] += ranges.add(first, end)
 
     def _count_read(self, client: ClientFacts, place: TopicPartition, broker: int, size: int) -> None:
@@ -217,7 +213,7 @@ class WireObserver:
                 continue  # an unknown topic id
             place = (part.topic, part.partition)
             facts.produced_topics.add(part.topic)
-            self._went_to_leader(client, PRODUCE, place, call.session.broker.id, arrived)
+            self._went_to_leader(client, "Produce", place, call.session.broker.id, arrived)
             if keyed.get(place, keyed.get((part.topic_id, part.partition))) is False:
                 self._chose(client, place)
             if outcome.response is None:
@@ -227,7 +223,7 @@ class WireObserver:
                 facts.acknowledged.setdefault(place, {})[part.entry.base_offset] = batch
                 facts.acknowledged_records += part.records
             elif part.entry.current_leader.leader_id != NO_LEADER:
-                self._hinted.add((client.rack, client.client_id, PRODUCE, place))
+                self._hinted.add((client.rack, client.client_id, "Produce", place))
 
     def _chose(self, client: ClientFacts, place: TopicPartition) -> None:
         """Note a partition for records without keys, by the leaders in the client's last metadata, or by now."""
@@ -240,15 +236,13 @@ class WireObserver:
         where = ", ".join(sorted(filter(None, led_in)))
         client.choices.note(client.rack in led_in, f"{topic}-{index} (leader in {where}) in rack {client.rack}")
 
-    def _went_to_leader(
-        self, client: ClientFacts, api_key: int, place: TopicPartition, broker: int, arrived: int
-    ) -> None:
+    def _went_to_leader(self, client: ClientFacts, api: str, place: TopicPartition, broker: int, arrived: int) -> None:
         """A client with a hint has come to a new leader: note if it used the hint, or an answer of Metadata.
 
         The course delays Metadata meanwhile, except at the new leader: of clients that asked there this is unknown.
         """
         move = self.moves.get(place)
-        key = (client.rack, client.client_id, api_key, place)
+        key = (client.rack, client.client_id, api, place)
         if move is None or broker != move[0] or arrived <= move[1] or key not in self._hinted:
             return
         self._hinted.discard(key)
@@ -256,9 +250,8 @@ class WireObserver:
             return
         asked = move[1] < client.last_metadata < arrived
         how = "after an answer to Metadata" if asked else "without waiting for Metadata"
-        name = "Produce" if api_key == PRODUCE else "Fetch"
         self.facts.tallies["leader_hints"].note(
-            not asked, f"{place[0]}-{place[1]}, client in rack {client.rack}: {name} went to new leader {broker} {how}"
+            not asked, f"{place[0]}-{place[1]}, client in rack {client.rack}: {api} went to new leader {broker} {how}"
         )
 
     def _found(self, client: ClientFacts, outcome: Outcome, _: int) -> None:

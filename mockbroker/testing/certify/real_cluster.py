@@ -18,7 +18,7 @@ from mockbroker.proxy.adapters.server import KafkaProxy
 from mockbroker.proxy.rewrites import APIS_REWRITTEN, Rewrites
 from mockbroker.state.topics.topic import NO_LEADER
 from mockbroker.testing.certify.plan import CertifyPlan, UnfitClusterError, UpstreamPlan, layout
-from mockbroker.testing.certify.real_requests import RealBrokers, by_leader
+from mockbroker.testing.certify.real_requests import OWN_CONFIGS, RealBrokers
 from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ class RealCluster:
             for index, row in enumerate(layout(len(racks), self._plan.partitions))
         ]
         try:
-            await self._brokers.create_topic(self._plan.topic, replicas)
+            await self._brokers.ask(lambda real: real.create_topic(self._plan.topic, replicas, OWN_CONFIGS))
         except RealClusterError as error:
             raise UnfitClusterError(f"{error}; --topic names an existing topic, and --feed writes to it") from None
         self._is_own_topic = True
@@ -144,28 +144,27 @@ class RealCluster:
         return self.owns(topic) or (topic == self._plan.topic and self._upstream.feeds_named)
 
     async def feed(self, topics: Sequence[str], count: int) -> None:
-        leaders = {
-            (topic, one.index): one.leader
-            for topic in topics
-            for one in self.proxy.state.topics[topic].partitions
-            if one.leader in self.proxy.mirror.upstream
-        }
-        ends: dict[TopicPartition, int | None] = {}
-        with suppress(RealClusterError):
-            now_ms = self.proxy.now_ms()
-            writes = (self._brokers.write(*one, now_ms, count) for one in by_leader(leaders).items())
-            for answer in await asyncio.gather(*writes):
-                ends |= answer
-        for place, end in ends.items():
-            if end is not None:
-                self.fed += count
-                self._ends[place] = max(end, self._ends.get(place, 0))
-        if None in ends.values() or len(ends) < len(leaders):  # another broker leads, or one has gone
+        by_leader: dict[int, dict[str, list[int]]] = {}
+        for topic in topics:
+            for one in self.proxy.state.topics[topic].partitions:
+                if one.leader in self.proxy.mirror.upstream:
+                    by_leader.setdefault(one.leader, {}).setdefault(topic, []).append(one.index)
+        all_led = True
+        for leader, indexes in by_leader.items():
+            ends: dict[TopicPartition, int | None] = {}
+            with suppress(RealClusterError):
+                ends = await self._brokers.write(leader, indexes, self.proxy.now_ms(), count)
+            for place, end in ends.items():
+                if end is not None:
+                    self.fed += count
+                    self._ends[place] = max(end, self._ends.get(place, 0))
+            all_led &= bool(ends) and None not in ends.values()
+        if not all_led:  # another broker leads, or one has gone
             with suppress(RealClusterError):
                 await self.proxy.look()
 
-    def offsets(self, place: TopicPartition) -> tuple[int, int]:
-        return 0, self._ends.get(place, 0)
+    def end_offset(self, place: TopicPartition) -> int:
+        return self._ends.get(place, 0)
 
     async def lag(self, broker: int, places: Iterable[TopicPartition]) -> None:
         self.hidden_racks.add(self.proxy.state.brokers[broker].rack or "")

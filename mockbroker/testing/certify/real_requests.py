@@ -48,10 +48,6 @@ class RealBrokers(UpstreamLink):
         super().__init__(replace(settings, client_id=CLIENT_ID), addresses.values)
         self._addresses = addresses
 
-    async def create_topic(self, name: str, replicas: Sequence[Sequence[int]]) -> None:
-        """Create a topic."""
-        await self.ask(lambda real: real.create_topic(name, replicas, OWN_CONFIGS))
-
     async def clean_up(self, topic: str, group: str) -> None:
         """Delete a topic, and a group at each broker that may coordinate it, unless it has members."""
         request = DeleteTopicsRequest(topics=[DeleteTopicsRequest.Topic(name=topic)], topic_names=[topic])
@@ -123,15 +119,3 @@ class RealBrokers(UpstreamLink):
         """A broker's answer, in the newest version that both sides speak, up to ``most``."""
         broker = self._broker(number)
         return await self.ask(lambda real: real.connection_to(broker).ask(request, most=most))
-
-
-def by_leader(leaders: Mapping[TopicPartition, int]) -> dict[int, dict[str, list[int]]]:
-    """Partitions by their leader and topic.
-
-    >>> by_leader({("orders", 0): 2, ("orders", 1): 0, ("orders", 2): 2})
-    {2: {'orders': [0, 2]}, 0: {'orders': [1]}}
-    """
-    found: dict[int, dict[str, list[int]]] = {}
-    for (topic, index), leader in leaders.items():
-        found.setdefault(leader, {}).setdefault(topic, []).append(index)
-    return found

@@ -12,6 +12,7 @@ from typing import Any
 
 from mockbroker.adapters.real_cluster.connection import RealClusterError
 from mockbroker.testing.certify.checks import FAIL, PASS, CertifyCheck, Judgement
+from mockbroker.testing.certify.facts import FIRST_FETCH_HINT, FIRST_FETCH_RACK, FIRST_PRODUCE_HINT
 from mockbroker.testing.certify.server_client import (
     NO_BROKER,
     PartitionReply,
@@ -42,9 +43,6 @@ from protocol.error_codes import ErrorCode
 from protocol.records import iter_batches
 
 LAST_OLD_METADATA = 13
-FIRST_FETCH_RACK = 11
-PRODUCE_HINT, FETCH_HINT = 10, 16
-"""From here on errors name the current leader (KIP-951)."""
 OLDEST_PRODUCE, OLDEST_FETCH = 3, 4
 """The first versions with batches of magic 2."""
 SELECTOR = "replica.selector.class"
@@ -127,8 +125,8 @@ def write_as_each(server: ServerUnderTest, topic: str, rack: str) -> int:
 
 def hints_agree(server: ServerUnderTest, topic: str) -> str:
     is_classic = topic == server.topic(SINGLE)
-    if not (server.versions(ProduceRequest, PRODUCE_HINT) and server.versions(FetchRequest, FETCH_HINT)):
-        raise NotJudgedError(NOT_OFFERED, f"no Produce v{PRODUCE_HINT} and Fetch v{FETCH_HINT}")
+    if not (server.versions(ProduceRequest, FIRST_PRODUCE_HINT) and server.versions(FetchRequest, FIRST_FETCH_HINT)):
+        raise NotJudgedError(NOT_OFFERED, f"no Produce v{FIRST_PRODUCE_HINT} and Fetch v{FIRST_FETCH_HINT}")
     refused = accepted = 0
     for rack in server.racks:
         before = server.look(topic, server.named(rack))
@@ -138,7 +136,7 @@ def hints_agree(server: ServerUnderTest, topic: str) -> str:
                 server.fetch(before, index, broker, rack=rack),
             ]
             for reply in replies:
-                if is_refused(reply):
+                if reply.error == ErrorCode.NOT_LEADER_OR_FOLLOWER:
                     refused += 1
                     leader = reply.answer.current_leader
                     expect(
@@ -161,10 +159,6 @@ def elsewhere(shown: TopicAnswer) -> Iterator[tuple[int, int]]:
         for broker in shown.brokers:
             if broker != one.leader_id and broker not in one.replica_nodes:
                 yield index, broker
-
-
-def is_refused(reply: PartitionReply) -> bool:
-    return reply.error == ErrorCode.NOT_LEADER_OR_FOLLOWER
 
 
 def agrees(reply: PartitionReply, shown: TopicAnswer, index: int) -> bool:

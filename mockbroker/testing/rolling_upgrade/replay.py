@@ -204,7 +204,7 @@ async def observe(cluster: MockCluster, move: UpgradeStep, number: int) -> Obser
     metadata = {}
     for broker_id in sorted(cluster.state.brokers):
         answer = await metadata_of(cluster, broker_id, 1)
-        metadata[broker_id] = answer and {broker.node_id: broker.rack for broker in answer.brokers}
+        metadata[broker_id] = None if answer is None else {one.node_id: one.rack for one in answer.brokers}
     asked = move.broker_id if move.broker_id is not None else zookeeper.controller_id
     topic = await create_topic(cluster, f"created-{number}", asked)
     zookeeper.deliveries.clear()  # requests about that topic do not belong to the move

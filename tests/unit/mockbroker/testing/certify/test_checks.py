@@ -83,7 +83,7 @@ def test_one_redirect_in_four_may_be_let_pass(right, wrong, expected):
 
 def test_what_was_passed_over_is_lost_and_what_is_unread_has_stalled():
     facts = facts_of(consumer("a", "a"))
-    facts.delivered["rack a", "orders", 0] = OffsetRanges([(0, 5)])
+    facts.delivered["orders", 0] = {"rack a": OffsetRanges([(0, 5)])}
     facts.outage_rack = "b"
     assert (verdict(facts, "no_loss"), verdict(facts, "goes_on")) == ("pass", "pass")
     facts.unread.append("orders-0: offsets 5 to 9 were not read by rack a by the end")
@@ -163,7 +163,7 @@ def test_grades_fall_with_what_fails():
 )
 def test_a_grade_or_a_percentage_is_reached_or_not(wanted, reached):
     facts = facts_of(consumer("a", "a", subscription=MemberSubscription(0, None)))
-    facts.delivered["rack a", "orders", 0] = OffsetRanges([(0, 5)])
+    facts.delivered["orders", 0] = {"rack a": OffsetRanges([(0, 5)])}
     certificate = certificate_of(["worker"], facts)
     assert (certificate.grade, certificate.percent) == ("B", 75)
     passed, failed = 3 + 2 + 4, 2 + 1  # its rack, twice, and no loss; racks of the assignor, and hints

@@ -72,7 +72,7 @@ def test_records_that_a_follower_serves_count_as_delivered_to_the_racks_process(
     fetch(sim, "b", broker=0)
     fetch(sim, "b", broker=1)
     fetch(sim, "b", broker=1, offset=5)
-    assert observer.facts.delivered["rack b", TOPIC, 0].spans == [(0, 5)]
+    assert observer.facts.delivered[TOPIC, 0]["rack b"].spans == [(0, 5)]
     assert (observer.facts.tallies["preferred_replica"].right, observer.facts.tallies["stays"].right) == (1, 1)
     assert consumed_topics(observer.facts) == [TOPIC]
 
@@ -81,14 +81,14 @@ def test_records_of_several_batches_count_as_delivered(sim, observer):
     produce(sim, 5)
     produce(sim, 2)
     fetch(sim, "b", broker=1)
-    assert observer.facts.delivered["rack b", TOPIC, 0].spans == [(0, 7)]
+    assert observer.facts.delivered[TOPIC, 0]["rack b"].spans == [(0, 7)]
 
 
 def test_what_a_session_remembers_counts_as_asked_for(sim, observer):
     session = fetch(sim, "b", broker=1, session_epoch=0)
     produce(sim, 3)
     fetch(sim, "b", broker=1, session_id=session, session_epoch=1, unnamed=True)
-    assert observer.facts.delivered["rack b", TOPIC, 0].spans == [(0, 3)]
+    assert observer.facts.delivered[TOPIC, 0]["rack b"].spans == [(0, 3)]
 
 
 def test_bytes_are_judged_by_where_the_process_runs_and_not_by_what_it_says(sim, observer):

@@ -76,7 +76,7 @@ async def test_records_are_written_to_what_was_made_and_their_offsets_are_known(
         await cluster.feed([MADE], 2)
         await cluster.feed([MADE], 3)
         assert cluster.fed == 15
-        assert [cluster.offsets((MADE, index)) for index in range(3)] == [(0, 5)] * 3
+        assert [cluster.end_offset((MADE, index)) for index in range(3)] == [5] * 3
         assert [one.log.end_offset for one in real.state.topics[MADE].partitions] == [5, 5, 5]
         logged = await cluster.logged((MADE, 1), 0, 5)
         assert [(one.base_offset, one.last_offset) for one in logged] == [(0, 1), (2, 4)]
