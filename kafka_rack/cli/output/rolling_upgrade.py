@@ -46,7 +46,7 @@ def row_of(one: Observation) -> list[object]:
         f"{sum(broker.strict_error is None for broker in one.brokers)} of {count}",
         f"{sum(broker.lenient_error is None for broker in one.brokers)} of {count}",
         updates_cell(one),
-        f"{one.topic.spanning} of {len(one.topic.racks_used)}",
+        f"{sum(one.spans)} of {len(one.spans)}",
         metadata_cell(one),
     ]
 

@@ -96,7 +96,7 @@ def preferred_replica(facts: WireFacts) -> Judgement:
         text += f", the others came {facts.ignored_redirects:,} times in vain"
     if tally.wrong / tally.seen <= STRAY_SHARE:
         return PASS, text
-    return FAIL, f"{text}; {tally.examples_of_wrong[0]}"
+    return FAIL, f"{text}; {tally.first_wrong}"
 
 
 def assignor_rack(facts: WireFacts) -> Judgement:
@@ -117,7 +117,7 @@ def leader_hints(facts: WireFacts) -> Judgement:
         text = f"{tally.right} of {tally.seen} new leaders were gone to by the hint alone"
         if 2 * tally.right >= tally.seen:  # metadata that is asked for anyway may come first
             return PASS, text
-        return FAIL, f"{text}; {tally.examples_of_wrong[0]}"
+        return FAIL, f"{text}; {tally.first_wrong}"
     fetch = max((version for one in facts.consumers for version in one.fetch_versions), default=0)
     produce = max((version for one in facts.producers for version in one.produce_versions), default=0)
     if fetch and not produce and fetch < FIRST_FETCH_HINT:
@@ -196,7 +196,7 @@ def near_writes(facts: WireFacts) -> Judgement:
         return PASS, text
     if not able:
         return NOT_SEEN, f"{text}; only Java clients of 4.4 and newer can choose them so (KIP-1123)"
-    return FAIL, f"{text}; {next(one for client in able for one in client.choices.examples_of_wrong)}"
+    return FAIL, f"{text}; {next(client.choices.first_wrong for client in able if client.choices.wrong)}"
 
 
 def tallied(check: str) -> Callable[[WireFacts], Judgement]:
@@ -208,7 +208,7 @@ def tallied(check: str) -> Callable[[WireFacts], Judgement]:
             return NOT_SEEN, not_seen
         text = f"{tally.right} of {tally.seen} {what}"
         if tally.wrong / tally.seen > allowed:
-            return FAIL, f"{text}; {tally.examples_of_wrong[0]}"
+            return FAIL, f"{text}; {tally.first_wrong}"
         return PASS, text
 
     return judge

@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import NamedTuple
 
-MAX_EXAMPLES = 3
-"""Wrong calls that are quoted of each kind; the rest is counted."""
 FIRST_FETCH_RACK, FIRST_FETCH_HINT, FIRST_PRODUCE_HINT = 11, 16, 10
 """The first versions in which a reader names its rack (KIP-392), and errors the current leader (KIP-951)."""
 TopicPartition = tuple[str, int]
@@ -17,18 +15,18 @@ TopicPartition = tuple[str, int]
 
 @dataclass(slots=True)
 class CallTally:
-    """How often something went right and wrong, and the first calls that were wrong in words.
+    """How often something went right and wrong, and the first call that was wrong in words.
 
     >>> tally = CallTally()
     >>> tally.note(True, "orders-0: broker 1, as told"), tally.note(False, "orders-1: broker 0 again")
     (None, None)
-    >>> tally.right, tally.wrong, tally.examples_of_wrong
-    (1, 1, ['orders-1: broker 0 again'])
+    >>> tally.right, tally.wrong, tally.first_wrong
+    (1, 1, 'orders-1: broker 0 again')
     """
 
     right: int = 0
     wrong: int = 0
-    examples_of_wrong: list[str] = field(default_factory=list)
+    first_wrong: str = ""
 
     @property
     def seen(self) -> int:
@@ -40,7 +38,7 @@ class CallTally:
             self.right += 1
         else:
             self.wrong += 1
-            self.examples_of_wrong = [*self.examples_of_wrong, example][:MAX_EXAMPLES]
+            self.first_wrong = self.first_wrong or example
 
 
 class MemberSubscription(NamedTuple):

@@ -136,12 +136,10 @@ class WireObserver:
         partition = self._partition(place)
         if partition is None:
             return None
-        brokers, replicas = self.cluster.brokers, self.replicas.get(place, partition.replicas)
-        up = (one for one in self._in_sync(partition) & self.cluster.liveness.online_ids if brokers[one].is_running)
-        return PartitionSnapshot(partition.leader, frozenset(up).intersection(replicas), replicas)
-
-    def _in_sync(self, partition: Partition) -> set[int]:
-        return {one for one in partition.isr if one == partition.leader or self._rack(one) not in self._hidden_racks}
+        leader, replicas = partition.leader, self.replicas.get(place, partition.replicas)
+        online = (self.cluster.brokers[one] for one in self.cluster.liveness.online_ids)
+        up = {one.id for one in online if one.is_running and (one.id == leader or one.rack not in self._hidden_racks)}
+        return PartitionSnapshot(leader, frozenset(up.intersection(partition.isr, replicas)), replicas)
 
     def _rack(self, broker_id: int) -> str | None:
         """The rack of a broker; a real cluster may name one that has not been there since the proxy has."""

@@ -32,8 +32,6 @@ class WorkerProcess(ChildProcess):
         self._mark = uuid4().hex
         try:
             super().__init__(command, {**environment, MARK: self._mark})
-        except FileNotFoundError:
-            raise ProgramError(f"program not found: {command[0]}") from None
         except OSError as error:
             raise ProgramError(f"{command[0]}: cannot be started: {error.strerror or error}") from None
 

@@ -59,20 +59,6 @@ class Sent:
     times: int
 
 
-@dataclass(frozen=True, slots=True)
-class Placed:
-    """A topic that a broker created on its own: in how many racks are each partition's replicas."""
-
-    replicas: list[list[int]]
-    racks_used: list[int]
-    racks_possible: int
-
-    @property
-    def spanning(self) -> int:
-        """Partitions whose replicas are in as many racks as they can be."""
-        return sum(used == self.racks_possible for used in self.racks_used)
-
-
 @dataclass(slots=True)
 class Observation:
     """Everything observed after a move."""
@@ -83,7 +69,8 @@ class Observation:
     problem: str | None
     brokers: list[Seen]
     sent: list[Sent]
-    topic: Placed
+    spans: list[bool]
+    """By partition of a topic that a broker created then: True if its replicas are in as many racks as can be."""
     metadata: dict[int, dict[int, str | None] | None]
     """The answer of each broker to Metadata v1: rack by broker; None if it does not serve that."""
     clients: dict[str, tuple[int, int]] = field(default_factory=dict)
@@ -206,7 +193,7 @@ async def observe(cluster: MockCluster, move: UpgradeStep, number: int) -> Obser
         answer = await metadata_of(cluster, broker_id, 1)
         metadata[broker_id] = None if answer is None else {one.node_id: one.rack for one in answer.brokers}
     asked = move.broker_id if move.broker_id is not None else zookeeper.controller_id
-    topic = await create_topic(cluster, f"created-{number}", asked)
+    spans = await create_topic(cluster, f"created-{number}", asked)
     zookeeper.deliveries.clear()  # requests about that topic do not belong to the move
     brokers = [
         seen(broker_id, software, zookeeper.registrations[broker_id].data)
@@ -219,7 +206,7 @@ async def observe(cluster: MockCluster, move: UpgradeStep, number: int) -> Obser
         problem=zookeeper.problem,
         brokers=brokers,
         sent=[Sent(*key, count) for key, count in sorted(sent.items())],
-        topic=topic,
+        spans=spans,
         metadata=metadata,
     )
 
@@ -252,8 +239,8 @@ def error_of(registration: bytes, *, strict: bool) -> str | None:
     return None
 
 
-async def create_topic(cluster: MockCluster, name: str, asked: int) -> Placed:
-    """Let a broker create a topic by requesting its metadata, as clients of that time did."""
+async def create_topic(cluster: MockCluster, name: str, asked: int) -> list[bool]:
+    """Let a broker create a topic by requesting its metadata, as clients of that time did: ``Observation.spans``."""
     await metadata_of(cluster, asked, 0, name)
     await cluster.metadata_propagated()
     answer = await metadata_of(cluster, asked, 0, name)
@@ -263,8 +250,8 @@ async def create_topic(cluster: MockCluster, name: str, asked: int) -> Placed:
         raise ClientError(f"broker {asked} did not create {name}: error code {answer.topics[0].error_code}")
     replicas = [list(one.replica_nodes) for one in partitions]
     racks = {broker.id: broker.rack for broker in cluster.state.brokers.values()}
-    used = [len({racks[replica] for replica in row}) for row in replicas]
-    return Placed(replicas, used, min(len(replicas[0]), len(set(racks.values()))))
+    possible = min(len(replicas[0]), len(set(racks.values())))
+    return [len({racks[replica] for replica in row}) == possible for row in replicas]
 
 
 async def metadata_of(cluster: MockCluster, asked: int, version: int, *names: str) -> MetadataResponse | None:

@@ -62,7 +62,7 @@ def of_client(version: str, ledgers: Mapping[str, ClientResult]) -> str:
 def of_placement(outcome: ReplayOutcome) -> str:
     """Kept if new topics use racks as soon as every broker speaks the protocol that registers racks, not before."""
     due = [all(one.registration_version > LAST_STRICT_VERSION for one in state) for state in planned(outcome)]
-    used = [one.topic.spanning == len(one.topic.racks_used) for one in outcome.observations]
+    used = [all(one.spans) for one in outcome.observations]
     observed = list(zip(outcome.observations, due, used, strict=True))
     for one, is_due, is_used in observed:
         expect(is_used >= is_due, f"racks: not used {name(one)}, though every broker had registered its rack")

@@ -72,7 +72,7 @@ def test_wrong_usage_is_refused_in_one_line_that_says_what_is_right(arguments, w
 
 def test_a_program_that_is_not_there_is_named(capsys):
     assert main(["certify", "--quiet", "--", "./no-such-worker"]) == 1
-    assert "program not found: ./no-such-worker" in capsys.readouterr().err
+    assert "./no-such-worker: cannot be started: No such file or directory" in capsys.readouterr().err
 
 
 def test_a_program_that_ends_at_once_is_quoted(capsys):

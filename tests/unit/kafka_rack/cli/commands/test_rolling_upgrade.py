@@ -116,8 +116,8 @@ def test_the_controller_sends_update_metadata_v1_until_one_of_the_new_protocol_i
 
 def test_new_topics_span_the_racks_only_once_every_broker_has_registered_its_own(upgraded):
     """Three replicas on four brokers leave one out; in half of the cases none of the two that share rack a."""
-    assert [len(one.topic.racks_used) for one in upgraded.observations] == [12] * 10
-    assert [one.topic.spanning for one in upgraded.observations] == [6] * 9 + [12]
+    assert [len(one.spans) for one in upgraded.observations] == [12] * 10
+    assert [sum(one.spans) for one in upgraded.observations] == [6] * 9 + [12]
 
 
 def test_metadata_v1_is_served_by_new_code_and_tells_the_racks_that_came_along(upgraded):
@@ -143,9 +143,9 @@ def test_an_upgrade_that_went_well_is_found_to_hold(upgraded):
 
 
 def test_racks_used_too_early_or_not_at_all_are_found(upgraded):
-    first, last = upgraded.observations[0].topic, upgraded.observations[LAST].topic
-    assert "used from step 4, broker 0" in failed(changed(upgraded, OF_0, topic=last))[0]
-    assert "not used from step 4, broker 3" in failed(changed(upgraded, LAST, topic=first))[0]
+    first, last = upgraded.observations[0].spans, upgraded.observations[LAST].spans
+    assert "used from step 4, broker 0" in failed(changed(upgraded, OF_0, spans=last))[0]
+    assert "not used from step 4, broker 3" in failed(changed(upgraded, LAST, spans=first))[0]
 
 
 def test_a_registration_in_the_wrong_version_and_a_reader_that_reads_too_much_are_found(upgraded):
@@ -183,8 +183,8 @@ def test_a_record_lost_to_either_client_is_found_and_one_that_came_twice_is_coun
 
 
 def test_brokers_whose_every_placement_spans_the_racks_are_told_so_and_not_judged(upgraded):
-    spanning = upgraded.observations[LAST].topic
-    observations = [replace(one, topic=spanning) for one in upgraded.observations]
+    spanning = upgraded.observations[LAST].spans
+    observations = [replace(one, spans=spanning) for one in upgraded.observations]
     verdicts = judge(upgraded._replace(observations=observations))
     assert all(verdict.holds for verdict in verdicts)
     assert "more brokers than racks" in verdicts[0].text

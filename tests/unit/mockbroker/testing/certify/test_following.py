@@ -59,9 +59,9 @@ def test_who_asks_the_leader_again_and_again_refuses_one_redirect_and_each_call_
         reading.fetch(LEADER, preferred=FOLLOWER)
     assert counts(reading.facts.tallies["preferred_replica"]) == (0, 1)
     assert reading.facts.ignored_redirects == 4
-    assert reading.facts.tallies["preferred_replica"].examples_of_wrong == [
+    assert reading.facts.tallies["preferred_replica"].first_wrong == (
         "orders-0, client in rack b: sent to broker 1, next fetch at broker 0"
-    ]
+    )
 
 
 def test_a_redirect_to_a_replica_that_has_fallen_out_of_sync_meanwhile_need_not_be_followed(reading):

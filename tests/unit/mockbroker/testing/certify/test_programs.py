@@ -54,7 +54,7 @@ def test_what_is_filled_in_is_not_filled_in_again():
 
 
 def test_a_program_that_is_not_there_is_named():
-    with pytest.raises(ProgramError, match=r"^program not found: .*no-such-worker$"):
+    with pytest.raises(ProgramError, match=r"^\./no-such-worker: cannot be started: No such file or directory$"):
         WorkerProcess("a", ["./no-such-worker"], {})
 
 
