@@ -71,12 +71,9 @@ def fetch_rack(facts: WireFacts) -> Judgement:
 
 def rack_name(facts: WireFacts) -> Judgement:
     """The racks that clients name are racks of brokers, letter by letter."""
-    told = {rack for client in facts.clients.values() for rack in client.fetch_racks if rack}
-    told |= {
-        client.subscription.rack
-        for client in facts.clients.values()
-        if client.subscription is not None and client.subscription.rack
-    }
+    clients = facts.clients.values()
+    told = {rack for client in clients for rack in client.fetch_racks if rack}
+    told |= {rack for client in clients if client.subscription and (rack := client.subscription.rack)}
     if not told:
         return NOT_SEEN, "no rack is named"
     unknown = sorted(told - set(facts.racks))

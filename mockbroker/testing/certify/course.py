@@ -27,6 +27,14 @@ from mockbroker.testing.clients.process import until
 if TYPE_CHECKING:
     from mockbroker.testing.certify.real_cluster import RealCluster
 
+ENVIRONMENT = {
+    "bootstrap": "KAFKA_BOOTSTRAP_SERVERS",
+    "rack": "KAFKA_CLIENT_RACK",
+    "topic": "KAFKA_TOPIC",
+    "group": "KAFKA_GROUP_ID",
+    "config": "KAFKA_COMMAND_CONFIG",
+}
+"""Placeholder of the program's arguments -> variable with the same value."""
 FEED_EVERY_S = 0.1
 MAX_MOVES = 3
 MAX_ENDING_S = 12.0
@@ -104,15 +112,9 @@ class CertifyCourse:
         for rack in self.facts.racks:
             servers = self.served.bootstrap_servers_for(rack)
             values = {"rack": rack, "bootstrap": servers, "topic": self.plan.topic, "group": self.plan.group}
-            environment = {
-                "KAFKA_BOOTSTRAP_SERVERS": servers,
-                "KAFKA_CLIENT_RACK": rack,
-                "KAFKA_TOPIC": self.plan.topic,
-                "KAFKA_GROUP_ID": self.plan.group,
-            }
-            config = self.plan.security.client_config
-            if config:
-                values["config"] = environment["KAFKA_COMMAND_CONFIG"] = config
+            if self.plan.security.client_config:
+                values["config"] = self.plan.security.client_config
+            environment = {ENVIRONMENT[name]: value for name, value in values.items()}
             self.programs.append(WorkerProcess(rack, filled_in(self.plan.command, values), environment))
         self.say(f"{len(self.programs)} processes start, one in each of the racks {', '.join(self.facts.racks)}")
 
