@@ -30,7 +30,6 @@ Refusal = Verdict | Wait | None
 Rule = Callable[[Call, PrincipalAccess], Refusal]
 
 VERIFYING_VERSION = 4  # of AddPartitionsToTxn
-V2_MAGIC, MAGIC_AT, ATTRIBUTES_AT, TRANSACTIONAL_BIT = 2, 16, 22, 0x10
 
 
 def by_handler(_call: Call, _access: PrincipalAccess) -> None:
@@ -105,22 +104,6 @@ def refuse_part(call: Call, code: ErrorCode, hit: Hit) -> Refusal:
 # the odd APIs
 
 
-def produce(call: Call, access: PrincipalAccess) -> Refusal:
-    """Records of a transaction need Write on the transactional id too."""
-    name = call.request.transactional_id
-    batches = (partition.records for topic in call.request.topic_data for partition in topic.partition_data)
-    if any(map(is_transactional, batches)) and (name is None or not access.may_transactional_id(Operation.WRITE, name)):
-        raise ApiError(ID_FAILED)
-    return check_topics(call, access, Operation.WRITE)
-
-
-def is_transactional(records: bytes | None) -> bool:
-    """True if the first batch belongs to a transaction."""
-    if records is None or len(records) <= ATTRIBUTES_AT or records[MAGIC_AT] != V2_MAGIC:
-        return False
-    return bool(records[ATTRIBUTES_AT] & TRANSACTIONAL_BIT)
-
-
 def fetch(call: Call, access: PrincipalAccess) -> Refusal:
     """A follower needs ClusterAction instead of Read."""
     if max(call.request.replica_id, call.request.replica_state.replica_id) < 0:  # the version lacks one of them
@@ -154,7 +137,6 @@ def group_alone(call: Call, access: PrincipalAccess) -> Refusal:
 
 
 RULES: dict[int, Rule] = {
-    0: produce,
     1: fetch,
     22: init_producer_id,
     24: add_partitions,

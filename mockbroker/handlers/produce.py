@@ -31,6 +31,7 @@ from mockbroker.state.logs.batch_checks import (
     only_batch,
     refused,
 )
+from mockbroker.state.security.operations import Operation
 from mockbroker.state.topics.topic import Partition
 from protocol.apis.produce import ProduceRequest, ProduceResponse
 from protocol.error_codes import ErrorCode, error_name
@@ -195,11 +196,12 @@ def transaction_errors(call: Call, request: ProduceRequest) -> TransactionErrors
             found = begins_transaction(partition.records, call.version, found=found)
     if not found:
         return {}
-    if request.transactional_id is None:
+    name = request.transactional_id
+    if name is None or not call.access.may_transactional_id(Operation.WRITE, name):
         raise ApiError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
     from mockbroker.handlers.produce_transactions import transaction_errors_of
 
-    return transaction_errors_of(call, request, request.transactional_id)
+    return transaction_errors_of(call, request, name)
 
 
 def begins_transaction(records: bytes | None, version: int, *, found: bool = False) -> bool:
