@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from mockbroker.call import Call
 
 TOPIC_RESOURCE_TYPE = 2
-TOPIC_LISTS = ("topics", "topic_data", "topic_names", "topic_partitions")
+TOPIC_LISTS = ("topics", "topic_data", "topic_names", "topic_partitions", "resources")
 PARTITION_LISTS = ("partitions", "partition_data", "partition_indexes")
-GROUP_LISTS = ("groups", "group_ids", "groups_names")
-TOPIC_NAMES = ("name", "topic", "topic_name")
+GROUPS = ("group_id", "groups", "group_ids", "groups_names")
+TOPIC_NAMES = ("name", "topic", "topic_name", "resource_name")
 
 
 class Subjects(NamedTuple):
@@ -58,13 +58,8 @@ class Names(NamedTuple):
     """The fields of a request's record that name topics and groups; ``nested`` has the lists of records with some."""
 
     topics: tuple[TopicList, ...]
-    group: str
-    group_lists: tuple[str, ...]
-    resources: str
+    groups: tuple[str, ...]
     nested: tuple[tuple[str, Names], ...]
-
-    def __bool__(self) -> bool:
-        return any(self)
 
 
 def subjects_of(call: Call) -> Subjects:
@@ -75,7 +70,7 @@ def subjects_of(call: Call) -> Subjects:
     found: Subjects | None = call.subjects
     if found is None:
         api, found = api_of(call.api_key), NOTHING
-        if api is not None and (api.subjects or names_in(api.request, call.version)):
+        if api is not None and (api.subjects or any(names_in(api.request, call.version))):
             found = (api.subjects or named)(call, call.request)
         call.subjects = found
     return found
@@ -118,24 +113,19 @@ def collect(call: Call, record: Any, names: Names, topics: dict[str, list[int]],
     all_topics = False
     for listed in names.topics:
         elements = getattr(record, listed.field)
-        if elements is None:
-            all_topics = True
-            continue
-        for topic in elements:
+        all_topics |= elements is None
+        for topic in elements or ():
+            if getattr(topic, "resource_type", TOPIC_RESOURCE_TYPE) != TOPIC_RESOURCE_TYPE:
+                continue
             name = topic if listed.name is None else topic_name(call, topic, listed.name)
             if name is not None:
                 indexes = topics.setdefault(name, [])
                 if listed.partitions:
                     own = getattr(topic, listed.partitions)
                     indexes += [getattr(one, listed.number) for one in own] if listed.number else own
-    if names.group and (group := getattr(record, names.group)) is not None:
-        groups.append(group)
-    for field in names.group_lists:
-        groups += getattr(record, field)
-    if names.resources:
-        for one in getattr(record, names.resources):
-            if one.resource_type == TOPIC_RESOURCE_TYPE:
-                topics.setdefault(one.resource_name, [])
+    for field in names.groups:
+        found = getattr(record, field)
+        groups += [found] if isinstance(found, str) else found or ()
     for field, inner in names.nested:
         for element in getattr(record, field) or ():
             all_topics |= collect(call, element, inner, topics, groups)
@@ -162,7 +152,7 @@ def names_in(record: Any, version: int) -> Names:
 
     >>> from protocol.apis.group_offsets import OffsetCommitRequest
     >>> names_in(OffsetCommitRequest, 8)[:2]
-    ((TopicList(field='topics', name='name', partitions='partitions', number='partition_index'),), 'group_id')
+    ((TopicList(field='topics', name='name', partitions='partitions', number='partition_index'),), ('group_id',))
     """
     fields = [field.name for field in fields_of(record, version)]
     lists = {field.name: item_of(record, field.name) for field in lists_of(record, version)}
@@ -172,10 +162,8 @@ def names_in(record: Any, version: int) -> Names:
     nested = {name: names_in(item, version) for name, item in records.items() if name not in found}
     return Names(
         topics,
-        "group_id" if "group_id" in fields else "",
-        tuple(name for name in lists if name in GROUP_LISTS and name not in records),
-        "resources" if "resources" in records else "",
-        tuple((name, inner) for name, inner in nested.items() if inner),
+        tuple(name for name in fields if name in GROUPS and name not in records),
+        tuple((name, inner) for name, inner in nested.items() if any(inner)),
     )
 
 

@@ -84,7 +84,7 @@ def check_groups(call: Call, access: PrincipalAccess, operation: int) -> Refusal
     denied = tuple(name for name in subjects_of(call).groups if not access.may_group(operation, name))
     if not denied:
         return None
-    if names_in(served_api(call.api_key).request, call.version).group:
+    if "group_id" in names_in(served_api(call.api_key).request, call.version).groups:
         raise ApiError(GROUP_FAILED)
     return refuse_part(call, GROUP_FAILED, Hit(groups=denied))
 
