@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 from mockbroker.api_parts import Level, error_field, parts_of
 from mockbroker.parts import merged
+from mockbroker.state.errors import ApiError
 from mockbroker.state.releases import DISKLESS_VERSIONS, NEWEST, newest_versions, versions_of_release
 from mockbroker.state.security.operations import Operation
 from protocol.error_codes import ErrorCode
@@ -53,18 +54,6 @@ class Needs(NamedTuple):
     in_words: bool = False
 
 
-class RequestError(NamedTuple):
-    """An error for an answer.
-
-    ``message`` is the exception's text: None without one, and for UNKNOWN_SERVER_ERROR, whose text is for the log.
-    ``description`` is never None: that text, or the meaning of the error's code.
-    """
-
-    code: int
-    message: str | None
-    description: str
-
-
 class Errors(NamedTuple):
     """Properties of an API's error answers that the declarations lack.
 
@@ -88,7 +77,7 @@ class Errors(NamedTuple):
     answered: str = ""
     older: Mapping[int, tuple[int, int]] = {}
     failed: Mapping[str, Any] = {}
-    odd: Callable[[Any, Any, RequestError, int], Any] | None = None
+    odd: Callable[[Any, Any, ApiError, int], Any] | None = None
     injected: Literal["lookup", "request", "whole"] = "whole"
     top: Sequence[ErrorCode] = ()
 

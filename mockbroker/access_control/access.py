@@ -15,7 +15,7 @@ from mockbroker.api import OPERATIONS, served_api
 from mockbroker.call import Call, Verdict, Wait
 from mockbroker.core.faults.errors import PARTLY, inject_error
 from mockbroker.core.faults.matching import Hit
-from mockbroker.handlers.error_responses import error_response, meaning
+from mockbroker.handlers.error_responses import error_response
 from mockbroker.state.errors import ApiError
 from mockbroker.state.security.operations import Operation, ResourceType
 from mockbroker.subjects import names_in, subjects_of
@@ -45,7 +45,7 @@ def check_access(call: Call) -> Refusal:
         return RULES.get(call.api_key, check_needs)(call, access)
     except ApiError as error:
         response = error_response(call.request, call.version, error)
-        return Verdict(closes=meaning(error.code)) if response is None else Verdict(response)
+        return Verdict(closes=ErrorCode(error.code).meaning) if response is None else Verdict(response)
 
 
 # what most APIs need

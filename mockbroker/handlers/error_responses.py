@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from mockbroker.api import Api, Errors, RequestError, served_api
+from mockbroker.api import Api, Errors, served_api
 from mockbroker.api_parts import Level, error_field, fields_of
 from mockbroker.call import Call
 from mockbroker.state.errors import ApiError
@@ -34,12 +34,11 @@ def error_response(request: Any, version: int, error: Exception) -> Any:
     ListGroupsResponse(error_code=14)
     """
     api = served_api(type(request).api_key)
-    found, answer = request_error(error), api.response()
+    found, answer = shown_error(error), api.response()
     if error_field(api.response, version):
         fail(answer, version, api.errors, found)
     if levels := api.failed_parts(version):
-        entries = entries_of(request, levels, lambda entry, *_: fail(entry, version, api.errors, found))
-        setattr(answer, levels[0].answered, entries)
+        setattr(answer, levels[0].answered, entries_for(api, request, version, found))
     return answer if api.errors.odd is None else api.errors.odd(request, answer, found, version)
 
 
@@ -76,7 +75,7 @@ def answer_parts(call: Call, request: Any, response_class: type[Response], answe
         try:
             answer(call, entry, *elements)
         except ApiError as error:
-            fail(entry, call.version, errors, request_error(error))
+            fail(entry, call.version, errors, shown_error(error))
 
     return response_class(**{levels[0].answered: entries_of(request, levels, complete)})
 
@@ -97,9 +96,8 @@ def entries_of(
     return entries
 
 
-def entries_for(api: Api, request: Any, version: int, code: int, message: str | None = None) -> list[Any]:
+def entries_for(api: Api, request: Any, version: int, error: ApiError) -> list[Any]:
     """The answer's entries for all parts that the request names, each with the error."""
-    error = request_error(ApiError(code, message))
     return entries_of(request, api.parts(version), lambda entry, *_: fail(entry, version, api.errors, error))
 
 
@@ -141,14 +139,16 @@ def each_topic_once(call: Call, topics: Iterable[Any]) -> list[Any]:
     return found
 
 
-def fail(record: Any, version: int, errors: Errors, error: RequestError) -> None:
+def fail(record: Any, version: int, errors: Errors, error: ApiError) -> None:
     """Set a record of an answer to an error: its code, its message, and the other fields as ``Errors.failed`` says."""
     if name := error_field(type(record), version):
         since, older = errors.older.get(error.code, (0, 0))
-        setattr(record, name, error.code if version >= since else older)
+        setattr(record, name, int(error.code) if version >= since else older)
     for field in fields_of(type(record), version):
         if field.name == "error_message":
-            value = {"own": error.message, "meaning": error.description, "nothing": None}[errors.words]
+            value = None if errors.words == "nothing" else error.message
+            if errors.words == "meaning":
+                value = value or ErrorCode(error.code).meaning
         elif field.name in errors.failed:
             value = errors.failed[field.name]
         else:
@@ -157,17 +157,10 @@ def fail(record: Any, version: int, errors: Errors, error: RequestError) -> None
             setattr(record, field.name, value)
 
 
-def request_error(error: Exception) -> RequestError:
-    """Code and message of an exception of a handler. Source: ApiError.fromThrowable."""
-    if isinstance(error, ApiError) and error.code != ErrorCode.UNKNOWN_SERVER_ERROR:
-        return RequestError(int(error.code), error.message, error.message or meaning(error.code))
-    unknown = ErrorCode.UNKNOWN_SERVER_ERROR
-    return RequestError(int(unknown), None, unknown.meaning)
+def shown_error(error: Exception) -> ApiError:
+    """The error that a client sees: UNKNOWN_SERVER_ERROR has no message, which is for the log.
 
-
-def meaning(code: int) -> str:
-    """The meaning of an error code; ``error N`` if the table does not have it."""
-    try:
-        return ErrorCode(code).meaning
-    except ValueError:
-        return f"error {code}"
+    Source: ApiError.fromThrowable.
+    """
+    is_known = isinstance(error, ApiError) and error.code != ErrorCode.UNKNOWN_SERVER_ERROR
+    return error if is_known else ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, cast
 
-from mockbroker.api import Errors, Needs, RequestError, handles
+from mockbroker.api import Errors, Needs, handles
 from mockbroker.call import Call, Wait
 from mockbroker.handlers.leadership import (
     LEADER_MOVED,
@@ -102,7 +102,7 @@ class PartitionRead:
         return UNKNOWN_TO_METADATA.get(self.entry.error_code, 0)
 
 
-def in_session(request: FetchRequest, answer: FetchResponse, _error: RequestError, _version: int) -> FetchResponse:
+def in_session(request: FetchRequest, answer: FetchResponse, _error: ApiError, _version: int) -> FetchResponse:
     """The answer to a failed request, with the request's session id."""
     answer.session_id = request.session_id
     return answer

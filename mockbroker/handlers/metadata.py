@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from kafka_rack.diskless import DisklessClient, DisklessPartition
-from mockbroker.api import Errors, Needs, RequestError, handles
+from mockbroker.api import Errors, Needs, handles
 from mockbroker.call import Call
 from mockbroker.handlers.controlled import check_controller
 from mockbroker.handlers.leadership import client_of, endpoint
@@ -49,7 +49,7 @@ NextCursor = DescribeTopicPartitionsResponse.Cursor
 
 
 def never_null(
-    _request: MetadataRequest, answer: MetadataResponse, _error: RequestError, _version: int
+    _request: MetadataRequest, answer: MetadataResponse, _error: ApiError, _version: int
 ) -> MetadataResponse:
     """The answer to a failed request, with empty topic names instead of null ones."""
     for topic in answer.topics:

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
-from mockbroker.api import Errors, Needs, RequestError, handles
+from mockbroker.api import Errors, Needs, handles
 from mockbroker.call import Call, Verdict, Wait
 from mockbroker.handlers.error_responses import by_topic
 from mockbroker.handlers.leadership import find_partition, name_leader, node_endpoints, served_by, when_done
@@ -64,7 +64,7 @@ class AppendedRecords(NamedTuple):
 
 
 def each_once(
-    request: ProduceRequest, answer: ProduceResponse, _error: RequestError, version: int
+    request: ProduceRequest, answer: ProduceResponse, _error: ApiError, version: int
 ) -> ProduceResponse | None:
     """The answer to a failed request, with each partition once; None if the producer expects no answer."""
     if request.acks == NO_ACKS:

@@ -6,11 +6,11 @@ Source: KIP-546; KafkaApis.handleDescribeClientQuotasRequest, ControllerApis.han
 
 from __future__ import annotations
 
-from mockbroker.api import Errors, Needs, RequestError, handles
+from mockbroker.api import Errors, Needs, handles
 from mockbroker.call import Call
 from mockbroker.handlers.controlled import check_controller
 from mockbroker.handlers.error_responses import reported
-from mockbroker.state.errors import invalid_request
+from mockbroker.state.errors import ApiError, invalid_request
 from mockbroker.state.image import QuotaEntity
 from mockbroker.state.quotas.client_quotas import Component, describe_quotas, key_of, quota_records
 from protocol.apis.quotas import (
@@ -41,7 +41,7 @@ def describe_client_quotas(call: Call, request: DescribeClientQuotasRequest) -> 
 
 
 def each_entity(
-    request: AlterClientQuotasRequest, answer: AlterClientQuotasResponse, _error: RequestError, _version: int
+    request: AlterClientQuotasRequest, answer: AlterClientQuotasResponse, _error: ApiError, _version: int
 ) -> AlterClientQuotasResponse:
     """The answer to a failed request, with each entity's name."""
     for entry, alteration in zip(answer.entries, request.entries, strict=True):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from mockbroker.api import Errors, Needs, RequestError, handles
+from mockbroker.api import Errors, Needs, handles
 from mockbroker.call import Call
 from mockbroker.handlers.controlled import check_controller
 from mockbroker.handlers.error_responses import reported
@@ -52,7 +52,7 @@ def describe_user_scram_credentials(
 def each_user(
     request: AlterUserScramCredentialsRequest,
     answer: AlterUserScramCredentialsResponse,
-    error: RequestError,
+    error: ApiError,
     _version: int,
 ) -> AlterUserScramCredentialsResponse:
     """The answer to a failed request, with each user once."""

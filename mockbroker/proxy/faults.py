@@ -13,7 +13,7 @@ from mockbroker.api import Api, served_api
 from mockbroker.api_parts import Level
 from mockbroker.call import Call, InjectedFaults, Verdict
 from mockbroker.core.faults.errors import with_field
-from mockbroker.handlers.error_responses import add_entries, fail, request_error
+from mockbroker.handlers.error_responses import add_entries, fail
 from mockbroker.handlers.transferred import produced_parts
 from mockbroker.state.errors import ApiError
 from mockbroker.subjects import subjects_of, topic_name
@@ -80,7 +80,7 @@ def failed_entries(call: Call, injected: InjectedFaults, api: Api, levels: tuple
             code = injected.error_of(name, index)
             if code is not None:
                 partition = inner.entry(**{inner.keys[0][0]: index})
-                fail(partition, call.version, api.errors, request_error(ApiError(code)))
+                fail(partition, call.version, api.errors, ApiError(code))
                 entries.append(partition)
         if entries:
             found.append(entry)

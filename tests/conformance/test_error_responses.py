@@ -109,7 +109,3 @@ def test_where_kafka_says_a_sentence_of_its_own_the_refusal_says_why():
 
 def test_a_producer_that_wants_no_answer_gets_none():
     assert error_response(ProduceRequest(acks=0), 9, ValueError()) is None
-
-
-def test_an_error_of_a_number_that_kafka_does_not_have_is_passed_on():
-    assert error_response(FindCoordinatorRequest(key="g"), 2, ApiError(4242)).error_message == "error 4242"

@@ -16,7 +16,7 @@ from mockbroker.api import Api, api_of
 from mockbroker.api_parts import Level, error_field
 from mockbroker.call import Call, Verdict
 from mockbroker.core.faults.matching import Hit, topics_named
-from mockbroker.handlers.error_responses import add_entries, entries_for, error_response, fail, request_error
+from mockbroker.handlers.error_responses import add_entries, entries_for, error_response, fail
 from mockbroker.state.errors import ApiError
 from mockbroker.subjects import TOPIC_RESOURCE_TYPE, topic_name
 from protocol.error_codes import ErrorCode
@@ -76,7 +76,7 @@ def into_partitions(call: Call, api: Api, code: ErrorCode, hit: Hit) -> Verdict 
         if not error_field(api.response, call.version):
             return None
         answer = api.response()
-        fail(answer, call.version, api.errors, request_error(ApiError(code)))
+        fail(answer, call.version, api.errors, ApiError(code))
         return Verdict(answer)
     topics = topics_named(call) if hit.topics is None else hit.topics
     if not any(indexes is None or indexes for indexes in topics.values()):
@@ -153,7 +153,8 @@ def out_of_request(call: Call, api: Api, levels: Sequence[Level], hit: Hit, code
             if part:
                 into.append(with_field(element, partitions, part))
     message = code.meaning if levels[0].requested == "resources" else None
-    entries = entries_for(api, with_field(call.request, levels[0].requested, failed), call.version, code, message)
+    part = with_field(call.request, levels[0].requested, failed)
+    entries = entries_for(api, part, call.version, ApiError(code, message))
     answered = levels[0].answered
     if not rest and call.api_key != METADATA:
         return Verdict(api.response(**{answered: entries}))
