@@ -81,10 +81,7 @@ class Engine:
 
     def advance(self, now_ms: int) -> None:
         """Advance the time to ``now_ms``: run due timers, and continue calls that waited for them."""
-        self.cluster.now_ms = now_ms
-        deadline = self.cluster.timers.next_ms()
-        if deadline is not None and deadline <= now_ms:
-            self.cluster.tick(now_ms)
+        self.cluster.tick(now_ms)
         self.path.purgatory.advance(now_ms)
 
     def wake(self, now_ms: int) -> None:

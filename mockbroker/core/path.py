@@ -165,10 +165,6 @@ class CallPath:
         if self.purgatory.drop(call):
             self._end(Outcome(call, Ending.DROPPED, now_ms))
 
-    def parked_calls(self) -> list[Call]:
-        """The waiting calls, in the order in which their waits began."""
-        return list(self.purgatory.parked)
-
     def close(self, call: Call, reason: str, now_ms: int) -> None:
         """End a waiting call by closing its connection."""
         if self.purgatory.drop(call):

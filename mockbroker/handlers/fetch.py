@@ -71,7 +71,6 @@ class FetchParams(NamedTuple):
     request: FetchRequest
     wanted: list[FetchPartition]
     session: FetchSession | None
-    full: bool
     max_bytes: int
     until_ms: int
     is_replicas: bool
@@ -141,7 +140,7 @@ def fetch(call: Call, request: FetchRequest) -> FetchResponse | Wait:
     replicas = (request.replica_id, request.replica_state.replica_id)
     call.replica_id = max(replicas)
     try:
-        session, full, wanted = open_session(call, request)
+        session, wanted = open_session(call, request)
     except ApiError as error:
         if error.code == ErrorCode.UNKNOWN_SERVER_ERROR:
             raise
@@ -149,7 +148,7 @@ def fetch(call: Call, request: FetchRequest) -> FetchResponse | Wait:
     max_bytes = min(request.max_bytes, call.cluster.settings["fetch.max.bytes"])
     until_ms = call.now_ms + max(0, request.max_wait_ms)
     is_replicas = call.replica_id >= 0 or FUTURE_REPLICA in replicas
-    return read(call, FetchParams(request, wanted, session, full, max_bytes, until_ms, is_replicas))
+    return read(call, FetchParams(request, wanted, session, max_bytes, until_ms, is_replicas))
 
 
 def read(
@@ -192,24 +191,24 @@ def seen_of(call: Call, partition: Partition) -> tuple[int, int]:
     return (call.cluster.replication.readable_end(partition, call.broker.id), partition.log.start_offset)
 
 
-def open_session(call: Call, request: FetchRequest) -> tuple[FetchSession | None, bool, list[FetchPartition]]:
-    """The session, resumed or new, True if all partitions are answered, and the requested partitions."""
+def open_session(call: Call, request: FetchRequest) -> tuple[FetchSession | None, list[FetchPartition]]:
+    """The session, resumed or new, and the requested partitions."""
     by_topic_id = call.version >= TOPIC_ID_VERSION
     named = list(named_partitions(request, by_topic_id))
     if (request.session_id, request.session_epoch) == (NO_SESSION, FINAL_EPOCH):
-        return (None, True, without_doubles(named))
+        return (None, without_doubles(named))
     sessions = call.cluster.fetch_sessions_of(call.broker.id)
     if request.session_epoch in (FIRST_EPOCH, FINAL_EPOCH):
         if request.session_id != NO_SESSION:
             sessions.close(request.session_id)
         named = without_doubles(named)
-        return (None if request.session_epoch == FINAL_EPOCH else sessions.open(by_topic_id, named), True, named)
+        return (None if request.session_epoch == FINAL_EPOCH else sessions.open(by_topic_id, named), named)
     session = sessions.resume(request.session_id, request.session_epoch, by_topic_id)
     sessions.update(session, named, forgotten(request, by_topic_id))
     if not session.partitions:
         sessions.close(session.id)
-        return (None, True, [])
-    return (session, False, list(session.partitions.values()))
+        return (None, [])
+    return (session, list(session.partitions.values()))
 
 
 def named_partitions(request: FetchRequest, by_topic_id: bool) -> Iterator[FetchPartition]:
@@ -415,18 +414,19 @@ def near_replica(call: Call, partition: Partition, rack: str, fetch_offset: int)
 
 
 def respond(call: Call, reading: FetchParams, reads: Sequence[PartitionRead]) -> FetchResponse:
-    """The response: all partitions in a full fetch, else those that changed since the last response."""
+    """The response: all partitions, except in a resumed session, where it has those that changed since the last one."""
     session = reading.session
+    is_resumed = session is not None and reading.request.session_epoch != FIRST_EPOCH
     response = FetchResponse(session_id=session.id if session is not None else NO_SESSION)
     answered: list[FetchPartition] = []
     last_topic: TopicKey | None = None
     for one in sorted(reads, key=lambda one: one.unknown):  # those of unknown topics come last; the sort is stable
-        if session is not None and not is_news(reading, one):
+        if is_resumed and not is_news(one):
             continue
         entry = with_records(call, one) if one.batches else one.entry
         wanted = one.wanted
         wanted.sent_high_watermark, wanted.sent_start_offset = entry.high_watermark, entry.log_start_offset
-        if session is not None and entry.records and not reading.full:
+        if session is not None and is_resumed and entry.records:
             session.move_to_end(wanted.key)
         key = wanted.topic
         if last_topic == NO_ID:  # FetchResponse.matchingTopic reads its name, which is null
@@ -446,11 +446,10 @@ def respond(call: Call, reading: FetchParams, reads: Sequence[PartitionRead]) ->
     return response
 
 
-def is_news(reading: FetchParams, one: PartitionRead) -> bool:
-    """True if the response must contain the partition: in a full fetch, or if anything has changed."""
+def is_news(one: PartitionRead) -> bool:
+    """True if a resumed session's response must contain the partition, because anything has changed."""
     return (
-        reading.full
-        or one.is_final
+        one.is_final
         or one.size > 0
         or one.wanted.sent_high_watermark != one.entry.high_watermark
         or one.wanted.sent_start_offset != one.entry.log_start_offset

@@ -327,7 +327,7 @@ def cut_connections(handle: FaultHandle, path: CallPath, now_ms: int) -> None:
     def is_over_link(session: Session) -> bool:
         return joins((session.rack, session.broker.rack))
 
-    for call in path.parked_calls():
+    for call in list(path.purgatory.parked):
         if is_over_link(call.session):
             handle.count()
             call.faults += (handle.id,)
