@@ -12,7 +12,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from kafka_rack.diskless import ZONE_KEYS
-from kafka_rack.zones import known_rack_in_client_id, zone_in_client_id
+from kafka_rack.zones import known_rack_in_client_id
 from mockbroker.state.brokers.broker import DEFAULT_LISTENER
 from mockbroker.state.security.protocols import ANONYMOUS
 
@@ -57,8 +57,8 @@ class Session:
     rack_source: RackSource | None = None
     named_racks: tuple[str, ...] = ()
     """The racks that requests on this connection have named, two at most: a second one shows that they differ."""
-    racks: Container[str] | None = None
-    """The brokers' racks, which a client.id can name. None: it can name any."""
+    racks: Container[str] = frozenset()
+    """The brokers' racks, which a client.id can name."""
     client_racks: RackRules | None = None
     """The racks file, for clients that name no rack."""
     observed: Any = None
@@ -71,17 +71,14 @@ class Session:
         """Set the client id of a request; a new id resets the rack."""
         self.client_id = client_id
         self.observed = None
-        self.rack = (
-            zone_in_client_id(client_id, ZONE_KEYS)
-            if self.racks is None
-            else known_rack_in_client_id(client_id, self.racks, ZONE_KEYS)
-        )
-        self.rack_source = None if self.rack is None else RackSource.CLIENT_ID
-        if self.rack is None and self.listener_rack:
-            self.rack, self.rack_source = self.listener_rack, RackSource.LISTENER
-        if self.rack is None and self.client_racks is not None:
-            self.rack = self.client_racks.of_client(client_id, self.address)
-            self.rack_source = None if self.rack is None else RackSource.RACKS_FILE
+        filed = None if self.client_racks is None else self.client_racks.of_client(client_id, self.address)
+        found = {
+            RackSource.CLIENT_ID: known_rack_in_client_id(client_id, self.racks, ZONE_KEYS),
+            RackSource.LISTENER: self.listener_rack,
+            RackSource.RACKS_FILE: filed,
+        }
+        self.rack_source = next((source for source, rack in found.items() if rack), None)
+        self.rack = None if self.rack_source is None else found[self.rack_source]
 
     def authenticated(self, principal: str) -> None:
         """Set the client's principal."""

@@ -9,6 +9,7 @@ from mockbroker.session import RackSource, Session
 from mockbroker.state.brokers.broker import Broker
 
 BROKER = Broker(0, "a")
+RACKS = frozenset({"a", "b", "c"})
 
 
 @pytest.mark.parametrize(
@@ -22,7 +23,7 @@ BROKER = Broker(0, "a")
     ],
 )
 def test_a_rack_comes_from_the_client_id_before_the_listener(client_id, listener_rack, rack, source):
-    session = Session(BROKER, client_id=client_id, listener_rack=listener_rack)
+    session = Session(BROKER, client_id=client_id, listener_rack=listener_rack, racks=RACKS)
     assert (session.rack, session.rack_source) == (rack, source)
 
 
@@ -48,7 +49,7 @@ def test_a_client_id_names_a_rack_that_there_is_or_none(client_id, rack, source)
 
 
 def test_the_rack_of_a_request_stands_above_all_until_another_client_comes():
-    session = Session(BROKER, client_id="app diskless_az=b")
+    session = Session(BROKER, client_id="app diskless_az=b", racks=RACKS)
     session.learn_rack("a")
     assert (session.rack, session.rack_source) == ("a", RackSource.REQUEST)
     session.identify("other")
@@ -74,7 +75,8 @@ FILED = RackRules.read("a@10.0.1.0/24\nc@2001:db8::/32\nb@client:etl-*", "racks"
 def test_the_racks_file_is_asked_where_neither_client_id_nor_listener_says_it(
     client_id, address, listener_rack, rack, source
 ):
-    session = Session(BROKER, address, client_id=client_id, listener_rack=listener_rack, client_racks=FILED)
+    where = {"listener_rack": listener_rack, "racks": RACKS, "client_racks": FILED}
+    session = Session(BROKER, address, client_id=client_id, **where)
     assert (session.rack, session.rack_source) == (rack, source)
 
 
