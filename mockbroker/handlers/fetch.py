@@ -82,7 +82,6 @@ class PartitionRead:
 
     ``entry`` is its part of the answer; ``respond`` adds the records. ``is_final``: it is an error, a preferred replica
     or a diverging epoch. ``batches`` ends with the beginning of the first batch that does not fit, if there is any.
-    ``seen`` is the readable range at the time, which shows a later read whether anything is new.
     ``on_older_segment``: the records extend past one segment, so the fetch does not wait.
     """
 
@@ -91,7 +90,6 @@ class PartitionRead:
     entry: PartitionResponse
     batches: Sequence[bytes] = ()
     size: int = 0
-    seen: tuple[int, int] | None = None
     is_final: bool = False
     on_older_segment: bool = False
 
@@ -151,44 +149,25 @@ def fetch(call: Call, request: FetchRequest) -> FetchResponse | Wait:
     return read(call, FetchParams(request, wanted, session, max_bytes, until_ms, is_replicas))
 
 
-def read(
-    call: Call, reading: FetchParams, before: Sequence[PartitionRead] = (), version: int = -1
-) -> FetchResponse | Wait:
-    """Read every partition; wait while that returns less than ``min_bytes`` and time is left.
-
-    Args:
-        before: the results of the last read, reused for partitions that were empty and have nothing new.
-        version: the cluster's version at that read; if it has changed, every partition is read again.
-    """
+def read(call: Call, reading: FetchParams) -> FetchResponse | Wait:
+    """Read every partition; wait while that returns less than ``min_bytes`` and time is left."""
     reads: list[PartitionRead] = []
     size = 0
-    urgent = False
-    idle = True  # no partition to wait for
     room = reading.max_bytes
-    known = before if version == call.cluster.version else ()
-    for index, wanted in enumerate(reading.wanted):
-        one = known[index] if known else None
-        if one is None or one.size or one.partition is None or one.seen != seen_of(call, one.partition):
-            one = read_partition(call, wanted, reading, room, at_least_one=size == 0)
+    for wanted in reading.wanted:
+        one = read_partition(call, wanted, reading, room, at_least_one=size == 0)
         reads.append(one)
         size += one.size
         room = max(0, room - one.size)
-        if not one.unknown:
-            idle = False
-            urgent = urgent or one.is_final or one.on_older_segment
-    if not idle:
+    known = [one for one in reads if not one.unknown]
+    if known:
         check_isolation_level(reading.request.isolation_level)
+    is_urgent = not known or any(one.is_final or one.on_older_segment for one in known)
     may_wait = call.now_ms < reading.until_ms and not call.cluster.is_ending
-    if may_wait and not urgent and not idle and size < min(reading.request.min_bytes, reading.max_bytes):
-        keys = tuple(one.partition for one in reads if one.partition is not None)
-        now = call.cluster.version
-        return Wait(until_ms=reading.until_ms, on=keys, then=lambda later: read(later, reading, reads, now))
+    if may_wait and not is_urgent and size < min(reading.request.min_bytes, reading.max_bytes):
+        keys = tuple(one.partition for one in known)
+        return Wait(until_ms=reading.until_ms, on=keys, then=lambda later: read(later, reading))
     return respond(call, reading, reads)
-
-
-def seen_of(call: Call, partition: Partition) -> tuple[int, int]:
-    """The end of the readable records of a broker's replica, and the log's start offset."""
-    return (call.cluster.replication.readable_end(partition, call.broker.id), partition.log.start_offset)
 
 
 def open_session(call: Call, request: FetchRequest) -> tuple[FetchSession | None, list[FetchPartition]]:
@@ -290,8 +269,7 @@ def read_log(
     call: Call, partition: Partition, wanted: FetchPartition, reading: FetchParams, room: int, at_least_one: bool
 ) -> PartitionRead:
     log, offset = partition.log, wanted.fetch_offset
-    seen = seen_of(call, partition)
-    readable_end = seen[0]
+    readable_end = call.cluster.replication.readable_end(partition, call.broker.id)
     owner = partition
     if not partition.topic.diskless and partition.leader != call.broker.id:
         owner = call.own_copy(partition)
@@ -329,13 +307,13 @@ def read_log(
     if call.version >= BATCH_VERSION and (batches or max_bytes > 0) and offset < before and size < max_bytes:
         cut = log.read_cut(offset, len(batches), max_bytes - size, before)
         if cut and not batches:
-            return PartitionRead(wanted, partition, entry, seen=seen)
+            return PartitionRead(wanted, partition, entry)
         if cut:
             batches, size = [*batches, cut], size + len(cut)
     if committed_only:
         entry.aborted_transactions = aborted_transactions(owner, offset, size) if offset < before else []
     on_older_segment = len(log.segments) > 1 and offset < before and not log.in_one_segment(offset, before)
-    return PartitionRead(wanted, partition, entry, batches, size, seen, on_older_segment=on_older_segment)
+    return PartitionRead(wanted, partition, entry, batches, size, on_older_segment=on_older_segment)
 
 
 def aborted_transactions(partition: Partition, offset: int, size: int) -> list[PartitionResponse.AbortedTransaction]:
