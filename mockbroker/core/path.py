@@ -136,9 +136,6 @@ class CallPath:
         for arrived in self.arrivals:
             arrived(call)
         self._run(call, self.steps)
-        if not self.purgatory.parked:
-            self.cluster.woken.clear()
-            return None
         self.purgatory.wake(now_ms)
         return call if call in self.purgatory.parked else None
 
@@ -178,8 +175,7 @@ class CallPath:
         session = connection.session
         for extension in self.cluster.extensions():
             extension.connection_closed(session.broker.id, session.connection)
-        if self.cluster.woken:
-            self.purgatory.wake(self.cluster.now_ms)
+        self.purgatory.wake(self.cluster.now_ms)
 
     # the steps
 

@@ -49,9 +49,8 @@ def delete_records(call: Call, request: DeleteRecordsRequest) -> DeleteRecordsRe
         with reported(entries[place]):
             done.append(delete(call, *place, offset, entries[place]))
     response = DeleteRecordsResponse(topics=by_topic(DeleteRecordsResponse.Topic, entries))
-    late = []
-    if request.timeout_ms < FOLLOWED_AFTER_MS:
-        late = [one for one in done if one.offset > one.start_before and has_followers(call, one.partition)]
+    is_hasty = request.timeout_ms < FOLLOWED_AFTER_MS
+    late = [one for one in done if is_hasty and one.offset > one.start_before and has_followers(call, one.partition)]
     for one in late:
         time_out(one)
     in_time = [one for one in done if one not in late]

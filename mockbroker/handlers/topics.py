@@ -76,9 +76,8 @@ def create_topics(call: Call, request: CreateTopicsRequest) -> CreateTopicsRespo
 
 def partitions_wanted(call: Call, topic: CreateTopicsRequest.Topic) -> int:
     """The number of partitions that a topic of a request would have."""
-    default = topic.num_partitions == NO_NUMBER and not topic.assignments
-    count: int = call.cluster.settings["num.partitions"] if default else topic.num_partitions
-    return len(topic.assignments) or max(0, count)
+    default: int = call.cluster.settings["num.partitions"]
+    return len(topic.assignments) or (default if topic.num_partitions == NO_NUMBER else max(0, topic.num_partitions))
 
 
 def check_total(total: int) -> None:
