@@ -86,21 +86,18 @@ def named(call: Call, request: Any) -> Subjects:
 
 
 def with_session(
-    call: Call,
-    named: Subjects,
-    session: Iterable[tuple[str | bytes, int]],
-    forgotten: Iterable[tuple[str | bytes, int]],
+    call: Call, request: Any, session: Iterable[tuple[str | bytes, int]], forgotten: Iterable[tuple[str | bytes, int]]
 ) -> Subjects:
     """The partitions of a session that a request does not remove, then those that it names."""
     topics: dict[str, dict[int, None]] = {}
-    gone = set(forgotten)
+    fresh, gone = named(call, request), set(forgotten)
     for key, index in session:
         name = key if isinstance(key, str) else name_of_id(call, key)
         if name is not None and (key, index) not in gone:
             topics.setdefault(name, {})[index] = None
-    for name, indexes in named.topics.items():
+    for name, indexes in fresh.topics.items():
         topics.setdefault(name, {}).update(dict.fromkeys(indexes))
-    return Subjects({name: tuple(indexes) for name, indexes in topics.items()}, named.groups)
+    return Subjects({name: tuple(indexes) for name, indexes in topics.items()}, fresh.groups)
 
 
 def nothing_named(_call: Call, _request: Any) -> Subjects:

@@ -107,12 +107,11 @@ def in_session(request: FetchRequest, answer: FetchResponse, _error: ApiError, _
 
 def session_subjects(call: Call, request: FetchRequest) -> Subjects:
     """The partitions that the request names, after those of its session."""
-    fresh = named(call, request)
     sessions = call.cluster.fetch_sessions.get(call.broker.id) if request.session_epoch > 0 else None
     session = sessions.by_id.get(request.session_id) if sessions is not None else None
     if session is None:
-        return fresh
-    return with_session(call, fresh, session.partitions, forgotten(request, session.by_topic_id))
+        return named(call, request)
+    return with_session(call, request, session.partitions, forgotten(request, session.by_topic_id))
 
 
 @handles(

@@ -52,12 +52,11 @@ OF_SESSIONS = Errors(
 
 def session_subjects(call: Call, request: ShareFetchRequest) -> Subjects:
     """The partitions that the request names, after those of its session."""
-    fresh = named(call, request)
     sessions = share_of(call.cluster).sessions_of(call.broker.id)
     session = sessions.get((request.group_id or "", request.member_id or ""))
     if session is None or request.share_session_epoch <= 0:
-        return fresh
-    return with_session(call, fresh, session.partitions, forgotten(request))
+        return named(call, request)
+    return with_session(call, request, session.partitions, forgotten(request))
 
 
 def forgotten(request: ShareFetchRequest) -> Iterable[TopicIndex]:
