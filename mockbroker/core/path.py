@@ -68,8 +68,8 @@ class Stage(Enum):
     FAULTS = "faults"  # faults that tests inject; a call waits here for delays
     HANDLER = "handler"  # the handler reads the body and answers, or the call waits
     FORWARD = "forward"  # a real broker answers a proxy's call
-    PACING = "pacing"  # the answer waits for the bandwidth that a fault allows
     DISK = "disk"  # the call's writes are synced to the disk
+    PACING = "pacing"  # the answer waits for the bandwidth that a fault allows
 
 
 Step = Callable[[Call], Verdict | Wait | None]
@@ -306,7 +306,13 @@ class CallPath:
         return Verdict(response, error=unforeseen)
 
     def _conclude(self, call: Call, verdict: Verdict) -> None:
-        """Encode the answer, if any, and end the call."""
+        """Sync what the call wrote, encode its answer, if it has one, and end it."""
+        given = verdict
+        if self.sync is not None and call.api_key not in OF_NO_RECORD and (verdict.response or verdict.output):
+            try:
+                self.sync()
+            except ApiError as failed:
+                verdict = self._failed(call, failed)
         response, output, closes, error = verdict.response, verdict.output, verdict.closes, verdict.error
         if output is None and response is not None:
             amend = call.injected.amend if call.injected is not None else ()
@@ -317,7 +323,7 @@ class CallPath:
             except ProtocolError as found:
                 response, closes, error = None, f"the answer cannot be written: {found}", found
             else:
-                if call.api_key == METADATA and error is None and not amend:
+                if call.api_key == METADATA and verdict is given and error is None and not amend:
                     self.response_cache.keep(call, output)
         ending = Ending.ANSWERED_LATER if call.was_parked else Ending.ANSWERED
         if closes is not None:
@@ -329,8 +335,6 @@ class CallPath:
         call = outcome.call
         if call.injected is not None and call.injected.pace and self._held_back(outcome):
             return
-        if self.sync is not None and outcome.output and call.api_key not in OF_NO_RECORD:
-            outcome = self._synced(outcome, self.sync)
         finish, call.finish = call.finish, None
         assert finish is not None, "a call ends once"
         if outcome.error is not None or outcome.reason is not None:
@@ -338,18 +342,6 @@ class CallPath:
         for observer in self.observers:
             observer.call_ended(outcome)
         finish(outcome)
-
-    def _synced(self, outcome: Outcome, sync: Callable[[], None]) -> Outcome:
-        """The outcome after syncing all earlier writes to the disk, with the error if that fails."""
-        call = outcome.call
-        try:
-            sync()
-        except ApiError as error:
-            response = error_response(call.request, call.version, error)
-            if response is None:
-                return replace(outcome, ending=Ending.CLOSED, output=(), response=None, reason=error.message)
-            return replace(outcome, output=encoded(call, response, call.version), response=response)
-        return outcome
 
     def _held_back(self, outcome: Outcome) -> bool:
         """True if a fault's bandwidth delays the answer; the call ends later."""
