@@ -87,7 +87,7 @@ def path_to_errors(record: Any, version: int) -> list[str]:
     """The lists that lead to the first records with an error field."""
     for field in lists_of(record, version):
         item = item_of(record, field.name)
-        if declares(item):
+        if isinstance(item, type):
             if error_field(item, version):
                 return [field.name]
             if further := path_to_errors(item, version):
@@ -104,7 +104,7 @@ def same_list(record: Any, name: str, version: int) -> str:
 def shared_keys(source: Any, target: Any, version: int) -> Iterator[tuple[str, str]]:
     """Pairs of keys of the answer's and the request's entries; the first of each if no names are equal."""
     keys = [field.name for field in fields_of(target, version) if field.name in KEYS]
-    if not declares(source):
+    if not isinstance(source, type):
         yield from ((key, "") for key in keys[:1])
         return
     own = [field.name for field in fields_of(source, version) if field.name in KEYS]
@@ -135,7 +135,3 @@ def item_of(record: Any, name: str) -> Any:
     if not found:
         raise ValueError(f"{record.__qualname__} has no list {name!r}")
     return found[0]
-
-
-def declares(item: Any) -> bool:
-    return isinstance(item, type)

@@ -100,7 +100,6 @@ class FetchedPart(Struct, frozen=True, gc=False):
 
 
 Part = ProducedPart | FetchedPart
-Response = Any
 NO_API = -1
 NO_ACKS = 0
 UNCOUNTED_APIS = frozenset({6})

@@ -37,8 +37,7 @@ from protocol.versions import VersionRange
 if TYPE_CHECKING:
     from mockbroker.core.connection import Connection
 
-PRODUCE, FETCH = 0, 1
-API_VERSIONS = 18
+FETCH, API_VERSIONS = 1, 18
 OF_NO_RECORD = frozenset({FETCH, 2, 17, API_VERSIONS, 36})
 """Fetch, ListOffsets, ApiVersions and logins: their answers need no sync of earlier writes."""
 log = logging.getLogger("mockbroker")

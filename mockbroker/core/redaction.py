@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from mockbroker.call import Call
+from mockbroker.call import NO_API, Call
 from mockbroker.core.response_errors import fields_where
 from protocol.codec import codec
 from protocol.declare import Field
@@ -24,7 +24,6 @@ CONFIGS = "configs"
 SECRET_CONFIGS = ("password", "jaas.config", "keystore.key", "secret", "secret.key")
 HIDDEN = "hidden"
 START_BYTES = 8
-NO_API = -1
 
 
 def is_bare_token(call: Call) -> bool:

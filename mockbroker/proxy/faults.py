@@ -11,7 +11,7 @@ from typing import Any
 
 from mockbroker.api import Api, served_api
 from mockbroker.api_parts import Level
-from mockbroker.call import Call, InjectedFaults, Verdict
+from mockbroker.call import NO_ACKS, Call, InjectedFaults, Verdict
 from mockbroker.core.faults.errors import with_field
 from mockbroker.handlers.error_responses import add_entries, fail
 from mockbroker.handlers.transferred import produced_parts
@@ -20,7 +20,6 @@ from mockbroker.subjects import subjects_of, topic_name
 from protocol.error_codes import error_name
 
 PRODUCE, FETCH = 0, 1
-NO_ACKS = 0
 NO_SESSION = -1
 """The epoch of a fetch that neither is in a session nor starts one."""
 

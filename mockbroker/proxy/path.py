@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from mockbroker.call import Call, Verdict, Wait
+from mockbroker.call import NO_ACKS, Call, Verdict, Wait
 from mockbroker.core.faults.matching import RACK_VERSIONS, learn_rack
 from mockbroker.core.path import API_VERSIONS, LENGTH, CallPath, Stage
 from mockbroker.handlers.transferred import WITH_PARTS, produced_parts
@@ -39,7 +39,6 @@ NOTED = (METADATA, SASL_HANDSHAKE, DELETE_TOPICS, SASL_AUTHENTICATE)
 """APIs whose answers the proxy reads: for metadata, the client's principal, or the login's state."""
 SHARE = (api_key_of("ShareFetch"), api_key_of("ShareAcknowledge"))
 UNSUPPORTED_VERSION = 35
-NO_ACKS = 0
 
 
 @dataclass(slots=True, eq=False)

@@ -14,7 +14,7 @@ from typing import Any
 
 from mockbroker.api import Api, api_of
 from mockbroker.api_parts import Level, error_field
-from mockbroker.call import Call, Verdict
+from mockbroker.call import NO_ACKS, Call, Verdict
 from mockbroker.core.faults.matching import Hit, topics_named
 from mockbroker.handlers.error_responses import add_entries, entries_for, error_response, fail
 from mockbroker.state.errors import ApiError
@@ -25,7 +25,6 @@ from protocol.errors import ProtocolError
 PRODUCE, METADATA, API_VERSIONS = 0, 3, 18
 TOP_LEVEL_METADATA_VERSION = 13
 GROUPS_VERSION = 8
-NO_ACKS = 0
 NO_OFFSET = -1
 NO_LEADER = -1
 
