@@ -19,7 +19,6 @@ from mockbroker.state.security.mechanisms import AuthenticationFailedError, Brok
 from protocol.apis.api_versions import ApiVersionsRequest
 from protocol.apis.sasl import SaslAuthenticateRequest, SaslAuthenticateResponse
 from protocol.error_codes import ErrorCode
-from protocol.errors import ProtocolError
 from protocol.registry import message_class
 
 SASL_HANDSHAKE, API_VERSIONS, SASL_AUTHENTICATE = 17, 18, 36
@@ -48,22 +47,19 @@ def guard(call: Call, authenticator: Authenticator) -> Verdict | Wait | None:
 
 
 def illegal(call: Call, authenticator: Authenticator) -> Verdict | Wait:
-    """A request instead of a token: the answer is an error, and the connection ends."""
+    """A request instead of a token: the answer is an error, and the connection ends. Raises ProtocolError."""
     call.api_key, call.version, call.correlation_id = REQUEST_START.unpack_from(call.frame)
     reason = f"expected a SaslAuthenticate, got {name_of(call.api_key)}"
     if call.api_key not in SERVED:
         return Verdict(closes=reason)
     from protocol.headers import read_request_header
 
-    try:
-        if call.api_key == API_VERSIONS and call.version not in message_class(API_VERSIONS, "request").valid_versions:
-            call.version = 0
-            call.decoded = ApiVersionsRequest()
-        else:
-            _, call.body_start = read_request_header(call.frame)
-        response = error_response(call.request, call.version, ApiError(ErrorCode.ILLEGAL_SASL_STATE))
-    except ProtocolError as error:
-        return Verdict(closes=str(error))
+    if call.api_key == API_VERSIONS and call.version not in message_class(API_VERSIONS, "request").valid_versions:
+        call.version = 0
+        call.decoded = ApiVersionsRequest()
+    else:
+        _, call.body_start = read_request_header(call.frame)
+    response = error_response(call.request, call.version, ApiError(ErrorCode.ILLEGAL_SASL_STATE))
     return refused(call, authenticator, response, reason)
 
 

@@ -218,10 +218,7 @@ class CallPath:
     def open_session(self, call: Call) -> Verdict | Wait | None:
         """Read the rest of the header, with the client's id."""
         session = call.session
-        try:
-            header, call.body_start = read_request_header(call.frame)
-        except ProtocolError as error:
-            return Verdict(closes=str(error))
+        header, call.body_start = read_request_header(call.frame)
         if header.client_id != session.client_id:
             session.identify(header.client_id)
         if call.api_key == API_VERSIONS:
@@ -235,12 +232,7 @@ class CallPath:
             from mockbroker.core.quota_limits import check_quotas
 
             check_quotas(call)
-        if self.access_check is None:
-            return None
-        try:
-            return self.access_check(call)
-        except ProtocolError as error:
-            return Verdict(closes=str(error))
+        return None if self.access_check is None else self.access_check(call)
 
     def inject_faults(self, call: Call) -> Verdict | Wait | None:
         """Run the steps of ``faults``."""
@@ -252,10 +244,7 @@ class CallPath:
 
     def handle(self, call: Call) -> Verdict | Wait | None:
         """Run the handler."""
-        try:
-            request = call.request
-        except ProtocolError as error:
-            return Verdict(closes=str(error))
+        request = call.request
         try:
             return verdict_of(served_api(call.api_key).handler(call, request))
         except Exception as error:  # noqa: BLE001 - a handler that fails costs one call, not the cluster
@@ -267,9 +256,12 @@ class CallPath:
         return Call(self.cluster, session, frame, now_ms, self.rng, arrived_ms=now_ms, finish=finish)
 
     def _run(self, call: Call, steps: Mapping[Stage, Step]) -> None:
-        """Run these steps for a call."""
+        """Run these steps for a call. One that finds bytes that are not the request ends the connection."""
         for stage, step in steps.items():
-            verdict = step(call)
+            try:
+                verdict = step(call)
+            except ProtocolError as error:
+                verdict = Verdict(closes=str(error))
             if verdict is not None:
                 self._proceed(call, verdict, stage)
                 return

@@ -162,5 +162,6 @@ def shown_error(error: Exception) -> ApiError:
 
     Source: ApiError.fromThrowable.
     """
-    is_known = isinstance(error, ApiError) and error.code != ErrorCode.UNKNOWN_SERVER_ERROR
-    return error if is_known else ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
+    if isinstance(error, ApiError) and error.code != ErrorCode.UNKNOWN_SERVER_ERROR:
+        return error
+    return ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
