@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import cache
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -213,12 +214,12 @@ class Call(Struct, eq=False):
             arrays have more than ``max.request.items`` elements in all, before they are created.
         """
         if self.decoded is None:
-            form = codec(message_class(self.api_key, "request"), self.version)
             most = self.cluster.settings["max.request.items"]
             if len(self.frame) <= most or self.api_key in UNCOUNTED_APIS:  # an element takes a byte at least
-                self.decoded, _ = form.brief_decoder()(self.frame, self.body_start)
+                self.decoded, _ = decoder_of(self.api_key, self.version)(self.frame, self.body_start)
             else:
-                self.decoded, _ = form.counting_decoder()(self.frame, self.body_start, most)
+                count = codec(message_class(self.api_key, "request"), self.version).counting_decoder()
+                self.decoded, _ = count(self.frame, self.body_start, most)
         return self.decoded
 
     @property
@@ -285,3 +286,9 @@ class Outcome(Struct, eq=False, frozen=True):
     def response_bytes(self) -> int:
         """The size of the response frame without its length field, 0 without a response."""
         return sum(map(len, self.output)) - 4 if self.output else 0
+
+
+@cache
+def decoder_of(api_key: int, version: int) -> Callable[[bytes, int], tuple[Any, int]]:
+    """The decoder of a request. Raises UnsupportedVersionError."""
+    return codec(message_class(api_key, "request"), version).brief_decoder()

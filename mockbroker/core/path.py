@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import cache
 from random import Random
 from struct import Struct
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
@@ -135,6 +136,9 @@ class CallPath:
         for arrived in self.arrivals:
             arrived(call)
         self._run(call, self.steps)
+        if not self.purgatory.parked:
+            self.cluster.woken.clear()
+            return None
         self.purgatory.wake(now_ms)
         return call if call in self.purgatory.parked else None
 
@@ -357,12 +361,19 @@ def verdict_of(result: Any) -> Verdict | Wait:
 def encoded(call: Call, response: Any, version: int) -> list[bytes]:
     """A response frame with its length in front, in one piece unless it is large. Raises EncodeError."""
     message: Any = type(response)
-    form, api_key = codec(message, version), message.api_key
-    tags = NO_TAGS if response_header_version(api_key, version) else b""
-    pieces = form.piece_encoder()(response) if api_key == FETCH else [form.encode(response)]
+    tags, encode = writer_of(message, version)
+    pieces = encode(response)
     size = sum(map(len, pieces))
     output = [RESPONSE_START.pack(4 + len(tags) + size, call.correlation_id) + tags, *pieces]
     return [b"".join(output)] if size < LARGE_PIECE_BYTES else output
+
+
+@cache
+def writer_of(message: Any, version: int) -> tuple[bytes, Callable[[Any], list[bytes]]]:
+    """The tags of a message's header, and its encoder into pieces. Raises UnsupportedVersionError."""
+    form = codec(message, version)
+    tags = NO_TAGS if response_header_version(message.api_key, version) else b""
+    return tags, form.piece_encoder() if message.api_key == FETCH else lambda response: [form.encode(response)]
 
 
 def log_failure(outcome: Outcome) -> None:

@@ -18,18 +18,16 @@ def check_quotas(call: Call) -> None:
     """Throttle a client that writes or reads more than its quota; runs only if a cluster has quotas."""
     if call.api_key == PRODUCE:
         throttle_ms = throttle_of(call, PRODUCER_BYTE_RATE, len(call.frame))
-        if throttle_ms:
-            call.effects().mute(throttle_ms)  # even without an answer
-            call.amend(lambda response: throttle(call, response, throttle_ms))
+        call.effects().mute(throttle_ms)  # even without an answer
+        call.amend(lambda response: throttle(call, response, throttle_ms))
     elif call.api_key == FETCH:
         call.amend(lambda response: throttle_reader(call, response))
 
 
 def throttle_reader(call: Call, response: Any) -> None:
     size_bytes = sum(len(partition.records or b"") for topic in response.responses for partition in topic.partitions)
-    throttle_ms = throttle_of(call, CONSUMER_BYTE_RATE, size_bytes) if call.replica_id < 0 else 0
-    if throttle_ms:
-        throttle(call, response, throttle_ms)
+    if call.replica_id < 0:
+        throttle(call, response, throttle_of(call, CONSUMER_BYTE_RATE, size_bytes))
 
 
 def throttle_of(call: Call, key: str, size_bytes: int) -> int:
