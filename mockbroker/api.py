@@ -61,7 +61,8 @@ class Errors(NamedTuple):
         words: the content of ``error_message``: the exception's ``own`` text, the ``meaning`` without one, or
             ``nothing``.
         parts: the versions whose answer has the error in each part; "" for those without a top-level error.
-        requested, answered: the lists that lead to the parts, as ``topics.partitions``, if the names differ.
+        requested, answered: the lists that lead to the parts, outermost first, if the names differ; ``dirs.topics``
+            for a list in the entries of another.
         older: error code -> the first version that has it, and the code of earlier versions.
         failed: values of the other fields of an entry with an error, if not the default.
         odd: ``(request, answer, error, version) -> answer`` for all other differences.
@@ -73,8 +74,8 @@ class Errors(NamedTuple):
 
     words: Literal["own", "meaning", "nothing"] = "own"
     parts: str = ""
-    requested: str = ""
-    answered: str = ""
+    requested: tuple[str, ...] = ()
+    answered: tuple[str, ...] = ()
     older: Mapping[int, tuple[int, int]] = {}
     failed: Mapping[str, Any] = {}
     odd: Callable[[Any, Any, ApiError, int], Any] | None = None

@@ -11,7 +11,7 @@ Most APIs have the same tree on both sides: a list of topics with a list of part
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -62,24 +62,22 @@ class Level(NamedTuple):
 
 
 @cache
-def parts_of(request: Any, response: Any, version: int, requested: str = "", answered: str = "") -> tuple[Level, ...]:
+def parts_of(
+    request: Any, response: Any, version: int, requested: Sequence[str] = (), answered: Sequence[str] = ()
+) -> tuple[Level, ...]:
     """The lists, outermost first, down to the answer's records with errors; none if the answer has a top-level error.
 
     Args:
-        requested, answered: the lists with dots between, if they do not follow from the declarations.
+        requested, answered: the lists of each level, if they do not follow from the declarations.
     """
-    names = answered.split(".") if answered else path_to_errors(response, version)
-    wanted = requested.split(".") if requested else []
-    outer, wanted = wanted[: len(wanted) - len(names)], wanted[len(wanted) - len(names) :] if wanted else []
     levels: list[Level] = []
     source, target = request, response
-    for place, name in enumerate(names):
-        own = wanted[place] if wanted else same_list(source, name, version)
-        prefix = outer if not place else []
-        for step in (*prefix, own):
+    for place, name in enumerate(answered or path_to_errors(response, version)):
+        own = requested[place] if requested else same_list(source, name, version)
+        for step in own.split("."):
             source = item_of(source, step)
         target = item_of(target, name)
-        levels.append(Level(".".join((*prefix, own)), name, target, tuple(shared_keys(source, target, version))))
+        levels.append(Level(own, name, target, tuple(shared_keys(source, target, version))))
     return tuple(levels)
 
 

@@ -33,7 +33,9 @@ Moved = AlterReplicaLogDirsResponse.Topic
 Result = DescribeLogDirsResponse.Result
 
 
-@handles(AlterReplicaLogDirsRequest, access=Needs(cluster="Alter"), errors=Errors(requested="dirs.topics.partitions"))
+@handles(
+    AlterReplicaLogDirsRequest, access=Needs(cluster="Alter"), errors=Errors(requested=("dirs.topics", "partitions"))
+)
 def alter_replica_log_dirs(call: Call, request: AlterReplicaLogDirsRequest) -> AlterReplicaLogDirsResponse:
     """Move each replica; if a request names several directories for a partition, the last one counts."""
     wanted = {

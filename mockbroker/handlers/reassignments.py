@@ -60,7 +60,7 @@ def alter_reassignments(call: Call, request: AlterPartitionReassignmentsRequest)
 @handles(
     ListPartitionReassignmentsRequest,
     access=Needs(cluster="Describe", in_words=True),
-    errors=Errors(parts="0+", answered="topics.partitions"),
+    errors=Errors(parts="0+", answered=("topics", "partitions")),
 )
 def list_reassignments(call: Call, request: ListPartitionReassignmentsRequest) -> ListPartitionReassignmentsResponse:
     """The moves in progress, of the requested partitions or of all."""

@@ -27,7 +27,7 @@ def test_an_api_without_a_handler_is_none():
         (
             IncrementalAlterConfigsRequest,
             Needs(),
-            Errors(requested="topics"),
+            Errors(requested=("topics",)),
             "IncrementalAlterConfigsRequest has no list 'topics'",
         ),
     ],
