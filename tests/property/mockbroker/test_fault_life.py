@@ -189,11 +189,11 @@ class FaultLife(RuleBasedStateMachine):
         self.sim.faults.clear()
         self.sim.advance(ms=LONG_MS)
         self.answers_come_in_the_order_of_their_requests_and_once()
-        silenced = {call.session for call in self.sim.engine.path.parked_calls()}
+        silenced = {call.session for call in self.sim.engine.path.purgatory.parked}
         for client in self.clients:
             if client.connection.closed is None and client.connection.session not in silenced:
                 assert len(client.answered) == len(client.asked)
-        for call in self.sim.engine.path.parked_calls():
+        for call in self.sim.engine.path.purgatory.parked:
             ids = {handle.id for handle in self.handles if isinstance(handle.fault.effect, Silence)}
             assert ids & set(call.faults), "nobody else is kept waiting"
         for client in self.clients:

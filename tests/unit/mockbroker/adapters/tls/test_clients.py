@@ -279,7 +279,9 @@ async def test_a_refused_client_that_leaves_its_socket_open_holds_no_connection(
         with socket.create_connection((host, int(port))) as plain:
             refused = await asyncio.to_thread(stranger.wrap_socket, plain, server_hostname=host)
             node = cluster._nodes[0]
-            await eventually("the end of the connection", lambda: not node.handshakes and not node.quotas.total)
+            await eventually(
+                "the end of the connection", lambda: not node.handshakes and not node.quotas._by_listener.total()
+            )
             assert not node.clients
             refused.close()
 
