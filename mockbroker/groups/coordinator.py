@@ -16,8 +16,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from random import Random
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from mockbroker.groups.classic.group import ClassicGroup
-from mockbroker.groups.classic.members import ClassicGroupState, PendingJoin, PendingSync, refused_join
+from mockbroker.groups.classic.group import ClassicGroup, ClassicGroupState
+from mockbroker.groups.classic.members import PendingJoin, PendingSync, refused_join
 from mockbroker.groups.consumer.classic_members import ClassicMembers
 from mockbroker.groups.consumer.group import ConsumerGroup
 from mockbroker.groups.kind import GROUP_CLASSES, Sender, check_group_id

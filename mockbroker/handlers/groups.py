@@ -12,8 +12,7 @@ from __future__ import annotations
 
 from mockbroker.api import Errors, Needs, handles
 from mockbroker.call import Call
-from mockbroker.groups.classic.group import ClassicGroup
-from mockbroker.groups.classic.members import ClassicGroupState
+from mockbroker.groups.classic.group import ClassicGroup, ClassicGroupState
 from mockbroker.handlers.error_responses import answer_parts
 from mockbroker.handlers.find_coordinator import check_coordinator, coordinates
 from mockbroker.state.errors import ApiError

@@ -14,12 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 from random import Random
 from typing import Any, ClassVar
 
 from mockbroker.groups.classic.members import (
     ClassicGroupMember,
-    ClassicGroupState,
     PendingJoin,
     PendingSync,
     differ,
@@ -46,6 +46,16 @@ from protocol.error_codes import ErrorCode
 CONSUMER_PROTOCOL_TYPE = "consumer"
 MEMBER_ID_REQUIRED_VERSION, SKIP_ASSIGNMENT_VERSION = 4, 9  # of JoinGroup
 NEW_MEMBER_JOIN_TIMEOUT_MS = 5 * 60 * 1000  # GroupCoordinatorConfig.CLASSIC_GROUP_NEW_MEMBER_JOIN_TIMEOUT_MS
+
+
+class ClassicGroupState(Enum):
+    """The state of a group; the values are those in ListGroups and DescribeGroups. A group that is gone is dead."""
+
+    EMPTY = "Empty"
+    PREPARING = "PreparingRebalance"
+    COMPLETING = "CompletingRebalance"
+    STABLE = "Stable"
+    DEAD = "Dead"
 
 
 @dataclass(slots=True, eq=False, kw_only=True)

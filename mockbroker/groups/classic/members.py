@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from enum import Enum
 from random import Random
 from typing import Any, Generic, TypeVar
 from uuid import UUID
@@ -20,17 +19,6 @@ from protocol.codec import codec
 from protocol.embedded.consumer_protocol import ConsumerProtocolSubscription
 from protocol.error_codes import ErrorCode
 from protocol.errors import ProtocolError
-
-
-class ClassicGroupState(Enum):
-    """The state of a group; the values are those in ListGroups and DescribeGroups. A group that is gone is dead."""
-
-    EMPTY = "Empty"
-    PREPARING = "PreparingRebalance"
-    COMPLETING = "CompletingRebalance"
-    STABLE = "Stable"
-    DEAD = "Dead"
-
 
 SUBSCRIPTION_PREFIX_VERSION = 0  # every version of ConsumerProtocolSubscription starts as this one
 Answer = TypeVar("Answer", bound=JoinGroupResponse | SyncGroupResponse)

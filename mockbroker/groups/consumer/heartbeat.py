@@ -3,7 +3,8 @@
 A heartbeat is evaluated against the current group; its records are written at the end, so a rejected heartbeat changes
 nothing.
 
-Source: GroupMetadataManager.consumerGroupHeartbeat and GroupCoordinatorService, Apache Kafka 4.4.
+Source: GroupMetadataManager.consumerGroupHeartbeat, GroupCoordinatorService and CurrentAssignmentBuilder, Apache
+Kafka 4.4.
 """
 
 from __future__ import annotations

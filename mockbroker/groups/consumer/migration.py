@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from mockbroker.groups.classic.group import CONSUMER_PROTOCOL_TYPE, ClassicGroup
-from mockbroker.groups.classic.members import ClassicGroupMember, ClassicGroupState, Protocols, protocols_of, vote
+from mockbroker.groups.classic.group import CONSUMER_PROTOCOL_TYPE, ClassicGroup, ClassicGroupState
+from mockbroker.groups.classic.members import ClassicGroupMember, Protocols, protocols_of, vote
 from mockbroker.groups.consumer.group import ClassicMetadata, ConsumerGroup, ConsumerMember
 from mockbroker.groups.modern.members import Partitions
 from mockbroker.groups.modern.topics import GroupTopics

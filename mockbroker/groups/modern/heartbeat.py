@@ -1,6 +1,9 @@
-"""The parts of heartbeats that members of all kinds have in common.
+"""The parts of heartbeats that members of all kinds have in common, and a member's steps towards its target.
 
-Source: GroupMetadataManager and GroupCoordinatorService, Apache Kafka 4.4.
+In a step a member first revokes partitions or tasks, then gets those that are free.
+
+Source: GroupMetadataManager, GroupCoordinatorService, CurrentAssignmentBuilder of consumer and of Streams groups,
+Apache Kafka 4.4.
 """
 
 from __future__ import annotations

@@ -11,8 +11,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from mockbroker.groups.classic.group import ClassicGroup
-from mockbroker.groups.classic.members import ClassicGroupState, PendingAnswer
+from mockbroker.groups.classic.group import ClassicGroup, ClassicGroupState
+from mockbroker.groups.classic.members import PendingAnswer
 from mockbroker.state.errors import ApiError
 from protocol.embedded.group_log import OffsetCommitValue
 from protocol.error_codes import ErrorCode

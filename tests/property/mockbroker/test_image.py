@@ -9,8 +9,7 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from mockbroker.groups.classic.group import ClassicGroup
-from mockbroker.groups.classic.members import ClassicGroupState
+from mockbroker.groups.classic.group import ClassicGroup, ClassicGroupState
 from mockbroker.groups.kind import Sender
 from mockbroker.state.brokers.broker import Broker
 from mockbroker.state.cluster import Cluster

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mockbroker.groups.classic.members import ClassicGroupState
+from mockbroker.groups.classic.group import ClassicGroupState
 from mockbroker.state.errors import ApiError
 from protocol.embedded.consumer_protocol import ConsumerProtocolSubscription
 from protocol.embedded.group_log import OffsetCommitValue

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from mockbroker.groups.classic.members import ClassicGroupState
+from mockbroker.groups.classic.group import ClassicGroupState
 from mockbroker.groups.kind import Sender
 from mockbroker.state.brokers.broker import Broker
 from mockbroker.state.cluster import Cluster

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mockbroker.groups.classic.members import ClassicGroupState
+from mockbroker.groups.classic.group import ClassicGroupState
 from mockbroker.state.errors import ApiError
 from protocol.apis.classic_group import JoinGroupResponse
 from protocol.error_codes import ErrorCode

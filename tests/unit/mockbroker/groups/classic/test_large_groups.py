@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from time import process_time
 
-from mockbroker.groups.classic.members import ClassicGroupState
+from mockbroker.groups.classic.group import ClassicGroupState
 from protocol.error_codes import ErrorCode
 from tests.group_driver import GroupDriver
 

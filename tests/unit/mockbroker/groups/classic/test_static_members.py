@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mockbroker.groups.classic.members import ClassicGroupState
+from mockbroker.groups.classic.group import ClassicGroupState
 from mockbroker.state.errors import ApiError
 from protocol.error_codes import ErrorCode
 from tests.group_driver import REBALANCE_MS, SESSION_MS, GroupDriver, commit_offsets
