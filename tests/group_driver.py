@@ -102,13 +102,13 @@ class GroupDriver:
         known = self.group.generation if generation is None else generation
         request = sync_request(member_id, known, assignments, instance_id=instance_id)
         request.protocol_type, request.protocol_name = protocol_type, protocol_name
-        return self.groups.sync(request, self.now_ms)
+        return self.groups.of_members(request.group_id).sync(request, self.now_ms)
 
     def heartbeat(self, member_id: str, *, generation: int | None = None, instance_id: str | None = None) -> ErrorCode:
         """The error that a heartbeat is answered with."""
         generation = self.group.generation if generation is None else generation
         try:
-            self.groups.heartbeat(heartbeat_request(member_id, generation, instance_id), self.now_ms)
+            self.groups.of_members(GROUP).heartbeat(heartbeat_request(member_id, generation, instance_id), self.now_ms)
         except ApiError as error:
             return ErrorCode(error.code)
         return ErrorCode.NONE

@@ -17,7 +17,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from mockbroker.groups.classic.group import ClassicGroup, ClassicGroupState
-from mockbroker.groups.classic.members import PendingJoin, PendingSync, refused_join
+from mockbroker.groups.classic.members import PendingJoin, refused_join
 from mockbroker.groups.consumer.classic_members import ClassicMembers
 from mockbroker.groups.consumer.group import ConsumerGroup
 from mockbroker.groups.kind import GROUP_CLASSES, Sender, check_group_id
@@ -31,9 +31,7 @@ from mockbroker.state.image import TopicPartition
 from mockbroker.state.releases import is_since
 from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC
 from protocol.apis.classic_group import (
-    HeartbeatRequest,
     JoinGroupRequest,
-    SyncGroupRequest,
 )
 from protocol.embedded.group_log import OffsetCommitKey, OffsetCommitValue
 from protocol.error_codes import ErrorCode
@@ -156,7 +154,7 @@ class Groups:
         other = self._groups.get(group_id)
         if isinstance(other, ConsumerGroup) and other.members:
             try:
-                return self._of_members(group_id).join(request, sender, now_ms, rng)
+                return self.of_members(group_id).join(request, sender, now_ms, rng)
             except ApiError as error:
                 return PendingJoin(refused_join("", ErrorCode(error.code)))
         if not isinstance(other, ClassicGroup):
@@ -167,26 +165,18 @@ class Groups:
             new = ClassicGroup(group_id, self, state_since_ms=self.clock.at(now_ms))
             self.register(new)
             new.commit_generation()
-        return self._of_members(group_id).join(request, sender, now_ms, rng)
-
-    def sync(self, request: SyncGroupRequest, now_ms: int) -> PendingSync:
-        """Handle a SyncGroup. Raises ApiError: those of ``ClassicGroup.sync``."""
-        return self._of_members(request.group_id).sync(request, now_ms)
-
-    def heartbeat(self, request: HeartbeatRequest, now_ms: int) -> None:
-        """Handle a member's heartbeat. Raises ApiError: those of ``ClassicGroup.heartbeat``."""
-        self._of_members(request.group_id).heartbeat(request, now_ms)
+        return self.of_members(group_id).join(request, sender, now_ms, rng)
 
     def leave(self, group_id: str, leaving: Sequence[tuple[str, str | None]], now_ms: int) -> list[ErrorCode]:
         """Remove members by (member id, instance id); returns their error codes."""
         try:
-            group = self._of_members(group_id)
+            group = self.of_members(group_id)
         except ApiError as error:
             return [ErrorCode(error.code)] * len(leaving)
         return group.leave(leaving, now_ms)
 
-    def _of_members(self, group_id: str) -> ClassicGroup | ClassicMembers:
-        """The group of members of the classic protocol. Raises ApiError: UNKNOWN_MEMBER_ID if there is none."""
+    def of_members(self, group_id: str) -> ClassicGroup | ClassicMembers:
+        """The group that handles requests of members of the classic protocol. Raises ApiError: UNKNOWN_MEMBER_ID."""
         group = self._groups.get(group_id)
         if isinstance(group, ConsumerGroup):
             return ClassicMembers(group)

@@ -56,7 +56,7 @@ def sync_group(call: Call, request: SyncGroupRequest) -> SyncGroupResponse | Wai
     if not call.access.may_group(Operation.READ, request.group_id):
         raise ApiError(ErrorCode.GROUP_AUTHORIZATION_FAILED)
     check_group(call, request.group_id)
-    return when_answered(call.cluster.groups.sync(request, call.now_ms), call.version)
+    return when_answered(call.cluster.groups.of_members(request.group_id).sync(request, call.now_ms), call.version)
 
 
 def when_answered(parked: PendingAnswer[Answer], version: int) -> Answer | Wait:
@@ -73,7 +73,7 @@ def when_answered(parked: PendingAnswer[Answer], version: int) -> Answer | Wait:
 def heartbeat(call: Call, request: HeartbeatRequest) -> HeartbeatResponse:
     """Extend the member's session; REBALANCE_IN_PROGRESS makes it join again."""
     check_group(call, request.group_id)
-    call.cluster.groups.heartbeat(request, call.now_ms)
+    call.cluster.groups.of_members(request.group_id).heartbeat(request, call.now_ms)
     return HeartbeatResponse()
 
 

@@ -147,7 +147,7 @@ class ConsumerUpdate(MemberUpdate[ConsumerMember]):
                 names_changed
                 or expression_counts
                 or (group.groups.is_since("4.4") and self.assignor != group.assignor_name)
-                or (self.assignor in RACK_AWARE and after.rack != before.rack)
+                or (self.assignor == RACK_AWARE and after.rack != before.rack)
                 or group.epoch == 0
             )
         self.counted = list(group.members.values())

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from mockbroker.groups.coordinator import Groups
     from mockbroker.groups.modern.group import ModernGroup
 
-RACK_AWARE = frozenset({"rack-uniform"})
-"""The assignors that use members' racks."""
+RACK_AWARE = "rack-uniform"
+"""The assignor that uses members' racks."""
 
 
 def assignor_names(groups: Groups) -> list[str]:

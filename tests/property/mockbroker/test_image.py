@@ -221,7 +221,7 @@ class ImageLife(RuleBasedStateMachine):
             for member_id in list(group.members):
                 with suppress(ApiError):
                     syncing = sync_request(member_id, group.generation, assigned, group_id=group_id)
-                    self.cluster.groups.sync(syncing, self.now_ms)
+                    self.cluster.groups.of_members(syncing.group_id).sync(syncing, self.now_ms)
 
     @rule(group_id=groups, number=st.integers(0, 3))
     def leave(self, group_id: str, number: int) -> None:

@@ -10,7 +10,7 @@ from protocol.embedded.consumer_protocol import ConsumerProtocolSubscription
 from protocol.embedded.group_log import OffsetCommitValue
 from protocol.embedded.versioned import write_versioned
 from protocol.error_codes import ErrorCode
-from tests.group_driver import GROUP, SESSION_MS, GroupDriver, commit_offsets, heartbeat_request, sync_request
+from tests.group_driver import GROUP, SESSION_MS, GroupDriver, commit_offsets
 from tests.internal_topics import end_transaction
 
 ORDERS_0, ORDERS_1 = ("orders", 0), ("orders", 1)
@@ -52,8 +52,7 @@ def test_a_member_with_an_id_does_not_create_the_group(driver):
 
 def test_members_of_a_group_that_does_not_exist_are_unknown(driver):
     groups = driver.groups
-    assert refusal(lambda: groups.heartbeat(heartbeat_request("m", 1), 0)) is ErrorCode.UNKNOWN_MEMBER_ID
-    assert refusal(lambda: groups.sync(sync_request("m", 1), 0)) is ErrorCode.UNKNOWN_MEMBER_ID
+    assert refusal(lambda: groups.of_members(GROUP)) is ErrorCode.UNKNOWN_MEMBER_ID
     assert groups.leave(GROUP, [("m", None), ("n", None)], 0) == [ErrorCode.UNKNOWN_MEMBER_ID] * 2
 
 

@@ -29,7 +29,7 @@ def settle(sim):
     """The one member of READERS gets its assignment."""
     group = sim.cluster.groups.get(READERS)
     syncing = sync_request(group.leader_id, 1, {group.leader_id: b"all"}, instance_id="i1", group_id=READERS)
-    sim.cluster.groups.sync(syncing, sim.now_ms)
+    sim.cluster.groups.of_members(syncing.group_id).sync(syncing, sim.now_ms)
 
 
 def coordinator(sim, group_id):

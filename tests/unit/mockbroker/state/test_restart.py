@@ -111,7 +111,7 @@ def join(cluster: Cluster, instance_id: str | None = None, now_ms: int = 0) -> s
     assert answer is not None
     assignments = {answer.member_id: b"mine"}
     syncing = sync_request(answer.member_id, answer.generation_id, assignments, instance_id=instance_id, group_id=GROUP)
-    cluster.groups.sync(syncing, now_ms)
+    cluster.groups.of_members(syncing.group_id).sync(syncing, now_ms)
     return answer.member_id
 
 
@@ -225,8 +225,8 @@ def test_members_of_a_stable_group_go_on_in_their_generation(runs):
     member_id = join(runs.cluster)
     group = runs.restart(now_ms=50_000).groups.get(GROUP)
     assert (group.state, group.generation, group.leader_id) == (ClassicGroupState.STABLE, 1, member_id)
-    runs.cluster.groups.heartbeat(heartbeat_request(member_id, 1, group_id=GROUP), 50_000)
-    answer = runs.cluster.groups.sync(sync_request(member_id, 1, group_id=GROUP), 50_000).answer
+    runs.cluster.groups.of_members(GROUP).heartbeat(heartbeat_request(member_id, 1, group_id=GROUP), 50_000)
+    answer = runs.cluster.groups.of_members(GROUP).sync(sync_request(member_id, 1, group_id=GROUP), 50_000).answer
     assert answer is not None
     assert answer.assignment == b"mine"
 
