@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import ExitStack
 from dataclasses import replace
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -106,7 +106,9 @@ class MockCluster(ServedCluster):
         self._storage, is_kept = storage, storage is not None and not storage.is_new
         if is_kept:
             options = replace(options, seed=secrets.randbits(48))  # ids must not repeat
-        with nullcontext() if storage is None else storage.unlocked_on_error():
+        with ExitStack() as on_error:
+            if storage is not None:
+                on_error.callback(storage.unlock)
             durable = {} if storage is None else storage.durable(options.seed)
             state = Cluster.create(brokers, settings=settings, seed=options.seed, release=options.emulate, **durable)
             state.security.add_users(state, options.users or {}, secrets.token_bytes)
@@ -124,6 +126,7 @@ class MockCluster(ServedCluster):
             for name, arguments in options.all_topics().items():
                 if not (is_kept and name in state.topics):
                     self.create_topic(name, **arguments)
+            on_error.pop_all()
 
     def __enter__(self) -> BlockingMockCluster:
         from mockbroker.adapters.blocking import BlockingMockCluster

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -34,15 +32,6 @@ class Storage(DataDirectory):
         super().__init__(path, always=always, files=files)
         self.store = DiskLogStore(self)
         self.summary = ""
-
-    @contextmanager
-    def unlocked_on_error(self) -> Iterator[None]:
-        """Unlock the directory without changes if the block raises."""
-        try:
-            yield
-        except BaseException:
-            self.unlock()
-            raise
 
     def durable(self, seed: int) -> dict[str, Any]:
         """The arguments of ``Cluster.create`` that continue from this directory.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -40,9 +41,11 @@ class Kept:
         self.files = NotedFiles()
         self.storage = Storage(path, always=always, files=self.files)
         brokers = [Broker(index, rack) for index, rack in enumerate(racks)]
-        with self.storage.unlocked_on_error():
+        with ExitStack() as on_error:
+            on_error.callback(self.storage.unlock)
             self.cluster = Cluster.create(brokers, release=release, **self.storage.durable(0))
             self.storage.summarize(self.cluster)
+            on_error.pop_all()
 
     def close(self) -> None:
         self.storage.close()
