@@ -33,7 +33,8 @@ class ProducedPart(Struct, frozen=True, gc=False):
     """The result of a Produce for one partition.
 
     ``topic_id`` is zeros for an unknown topic. ``size_bytes`` is the size of the records. ``isr`` has the in-sync
-    brokers at the time of the write, None for a diskless topic. ``end_offset`` is the offset after the records, -1 if
+    brokers at the time of the write, None for a diskless topic, and ``leader_racks`` the racks that had leaders of the
+    topic then. ``end_offset`` is the offset after the records, -1 if
     they were not appended; ``crc`` the four bytes of the checksum of their first batch. ``entry`` is the partition's
     entry of the answer: its error code and base offset may change while the call waits.
     """
@@ -46,6 +47,7 @@ class ProducedPart(Struct, frozen=True, gc=False):
     crc: bytes
     entry: Any
     acks: int
+    leader_racks: frozenset[str]
 
     @property
     def partition(self) -> int:

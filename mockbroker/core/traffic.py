@@ -19,7 +19,6 @@ from mockbroker.core.journal.records import (
     Observed,
     ObservedClient,
     first_keys,
-    leader_racks_of,
     observed,
     observed_client,
     record_of,
@@ -195,16 +194,13 @@ class Traffic(InOwnThread):
             from mockbroker.core.journal.verdicts import Verdicts
 
             self._verdicts = Verdicts()
-        name, copiers = part.topic if part is not None else None, None
-        leaders = {name: leader_racks_of(cluster, name)} if name in cluster.topics else {}
         found = NOTHING_OBSERVED if part is None else None
-        record = record_of(outcome, client, 0, found, () if part is None else (part,), (), leaders)
+        record = record_of(outcome, client, 0, found, () if part is None else (part,), ())
         entry = self._verdicts.entry(record, 0, cluster, lambda _: keyed)
         flow, rest = flow_of(entry), None
         if entry.category != "other":
             rest = judged(flow, "other", entry.client_rack)._replace(topic=None, partition=None)
-        if isinstance(part, ProducedPart) and part.end_offset >= 0:
-            copiers = part.isr
+        copiers = part.isr if isinstance(part, ProducedPart) and part.end_offset >= 0 else None
         tally = self._tallies[key] = Tally(flow, rest, copiers, [0] * 6)
         return tally
 

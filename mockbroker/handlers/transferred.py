@@ -73,6 +73,8 @@ def produced_parts(call: Call, response: Any, ends: Mapping[int, int] | None = N
     found: list[ProducedPart] = []
     for topic in response.responses:
         name, topic_id, isr = topic_facts(call.cluster, topic.name, topic.topic_id)
+        name = name or ""
+        racks = call.cluster.leader_racks(name)
         for one in topic.partition_responses:
             records = sent.get((topic.name or topic.topic_id, one.index), b"")
             if ends is not None:
@@ -81,8 +83,8 @@ def produced_parts(call: Call, response: Any, ends: Mapping[int, int] | None = N
                 end_offset = NO_OFFSET
             else:
                 end_offset = one.base_offset + offsets_of(records)
-            crc, acks = bytes(records[CRC]), request.acks
-            found.append(ProducedPart(name or "", topic_id, len(records), isr(one.index), end_offset, crc, one, acks))
+            about = name, topic_id, len(records), isr(one.index), end_offset, bytes(records[CRC])
+            found.append(ProducedPart(*about, one, request.acks, racks))
     return found
 
 

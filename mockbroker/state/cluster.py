@@ -88,6 +88,7 @@ class Cluster:
     log_cleanup: LogCleanup = field(init=False)
     internal_topics: InternalTopics = field(init=False)
     _extensions: dict[str, Any] = field(default_factory=dict)
+    _leader_racks: tuple[int, dict[str, frozenset[str]]] = (-1, {})  # of a version, by topic
 
     def __post_init__(self) -> None:
         self.configs = ClusterConfigs(self)
@@ -366,6 +367,15 @@ class Cluster:
     def version(self) -> int:
         """The version of the metadata."""
         return self.writer.version
+
+    def leader_racks(self, name: str) -> frozenset[str]:
+        """The racks that have leaders of a topic now."""
+        if self._leader_racks[0] != self.version:
+            self._leader_racks = self.version, {}
+        found, topic = self._leader_racks[1], self.topics.get(name)
+        if topic is not None and name not in found:
+            found[name] = self.liveness.racks_of({partition.leader for partition in topic.partitions})
+        return found.get(name, frozenset())
 
     def changed(self) -> None:
         """Record that a Metadata response would differ, although no record was written."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -11,13 +11,10 @@ from mockbroker.call import Outcome
 from mockbroker.core.journal.entry import JournalEntry
 from mockbroker.core.journal.records import (
     ITEM_BYTES,
-    PRODUCE,
     RECORD_BYTES,
     SHARED_BYTES,
     CallRecord,
-    LeaderRacks,
     Observed,
-    leader_racks_of,
     observed,
     observed_client,
     record_of,
@@ -26,7 +23,6 @@ from mockbroker.core.own_thread import InOwnThread, in_own_thread
 from mockbroker.handlers.transferred import parts_of
 
 if TYPE_CHECKING:
-    from mockbroker.call import Call, Part
     from mockbroker.core.journal.filters import JournalFilters
     from mockbroker.core.journal.history import ObservedHistory
     from mockbroker.core.journal.verdicts import Verdicts
@@ -34,7 +30,6 @@ if TYPE_CHECKING:
 
 DEFAULT_MAX_BYTES = 64 << 20
 """Enough for some 100,000 calls of Produce or Fetch."""
-NO_LEADERS: LeaderRacks = {}
 
 
 class Journal(InOwnThread):
@@ -58,8 +53,6 @@ class Journal(InOwnThread):
         """The estimated memory of the entries."""
         self.cluster: Cluster | None = None
         """The state of the cluster whose calls these are; None before the first."""
-        self._cluster_version = -1
-        self._leader_racks: LeaderRacks = {}
         self._known: Verdicts | None = None
 
     def call_ended(self, outcome: Outcome) -> None:
@@ -81,8 +74,7 @@ class Journal(InOwnThread):
         if client is None:
             client = observed_client(call.session)
             size += client.size_bytes
-        leaders = NO_LEADERS if parts is None else self._leaders_of(call, parts)
-        self._records.append(record_of(outcome, client, size, found, parts or (), call.wanted, leaders))
+        self._records.append(record_of(outcome, client, size, found, parts or (), call.wanted))
         self.size_bytes += size
         if self.size_bytes > self.max_bytes or (self.max_entries is not None and len(self) > self.max_entries):
             self._shrink()
@@ -96,18 +88,6 @@ class Journal(InOwnThread):
         from mockbroker.core.journal.history import ObservedHistory
 
         self.history = ObservedHistory()
-
-    def _leaders_of(self, call: Call, parts: Sequence[Part]) -> LeaderRacks:
-        """The racks that have leaders now, by topic, including the topics that a Produce wrote to."""
-        cluster = call.cluster
-        if cluster.version != self._cluster_version:
-            self._cluster_version, self._leader_racks = cluster.version, {}
-        leader_racks = self._leader_racks
-        if call.api_key == PRODUCE:
-            for part in parts:
-                if part.topic not in leader_racks and part.topic in cluster.topics:
-                    leader_racks[part.topic] = leader_racks_of(cluster, part.topic)
-        return leader_racks
 
     def _shrink(self) -> None:
         """Drop the oldest calls until the rest fits."""
@@ -189,6 +169,9 @@ class Journal(InOwnThread):
     @in_own_thread
     def _matching(self, wanted: JournalFilters) -> list[JournalEntry]:
         """The matching entries up to the limit: the last ones, or with a mark the first ones after it."""
+        cluster = self.cluster
+        if cluster is None:
+            return []  # no call has ended
         if self._known is None:
             from mockbroker.core.journal.verdicts import Verdicts
 
@@ -202,7 +185,7 @@ class Journal(InOwnThread):
         known.learned = self.mark()
         is_from_end = wanted.limit is not None and wanted.since is None
         records = self.records(wanted, is_from_end=is_from_end)
-        entries = (known.entry(record, sequence, self.cluster) for sequence, record in records)
+        entries = (known.entry(record, sequence, cluster) for sequence, record in records)
         found = list(islice((entry for entry in entries if wanted.match(entry)), wanted.limit))
         return found[::-1] if is_from_end else found
 

@@ -6,7 +6,7 @@ the journal is read (``verdicts.py``).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -33,7 +33,6 @@ ITEM_BYTES = 200
 NUMBER_BYTES, SHARED_BYTES = 36, 8
 """The sizes of a partition's number, and of a partition that a fetch session has in memory anyway."""
 
-LeaderRacks = dict[str, frozenset[str]]
 CLIENT_BYTES = 700
 """The measured size of an ``ObservedClient`` with its session, without the client id."""
 
@@ -79,8 +78,7 @@ class CallRecord(Struct, frozen=True, gc=False):
     """The fields of a record; ``size_bytes`` is its estimated size in memory.
 
     ``observed`` is None for a call with parts: a Produce, or a fetch of a consumer, a follower or a share group.
-    ``wanted`` has all partitions that a fetch requests. ``leader_racks`` has, of topics that were produced to, the
-    racks with leaders at that time.
+    ``wanted`` has all partitions that a fetch requests.
     """
 
     client: ObservedClient
@@ -98,7 +96,6 @@ class CallRecord(Struct, frozen=True, gc=False):
     parts: Sequence[Part]
     wanted: Sequence[FetchPartition]
     replica_id: int
-    leader_racks: LeaderRacks
 
     @property
     def written(self) -> list[ProducedPart]:
@@ -120,7 +117,6 @@ def record_of(
     found: Observed | None,
     parts: Sequence[Part],
     wanted: Sequence[FetchPartition],
-    leader_racks: LeaderRacks,
 ) -> CallRecord:
     """The record of a call that ended."""
     call, output = outcome.call, outcome.output
@@ -140,7 +136,6 @@ def record_of(
         parts,
         wanted,
         call.replica_id if found is None else NO_REPLICA,
-        leader_racks,
     )
 
 
@@ -198,24 +193,12 @@ def facts_of_write(
 
 
 def facts_of_read(
-    api_key: int, isr: tuple[int, ...] | None, cluster: Cluster | None, rack: str | None, *, redirected: bool
+    api_key: int, isr: tuple[int, ...] | None, cluster: Cluster, rack: str | None, *, redirected: bool
 ) -> dict[str, Any]:
     """The facts of read bytes; members of share groups read by other APIs than Fetch."""
-    in_sync = racks_of(cluster, isr)
+    in_sync = cluster.liveness.racks_of(isr or ())
     replica_here = rack in in_sync if in_sync else None
     return {"diskless": isr is None, "redirected": redirected, "replica_here": replica_here, "share": api_key != FETCH}
-
-
-def racks_of(cluster: Cluster | None, brokers: Iterable[int] | None) -> frozenset[str]:
-    """The racks of these brokers."""
-    known = cluster.brokers if cluster is not None else {}
-    return frozenset(rack for one in brokers or () if one in known and (rack := known[one].rack) is not None)
-
-
-def leader_racks_of(cluster: Cluster, name: str) -> frozenset[str]:
-    """The racks that have leaders of a topic now."""
-    topic = cluster.topics.get(name)
-    return racks_of(cluster, {partition.leader for partition in topic.partitions} if topic is not None else None)
 
 
 def named_rack(call: Call) -> str | None:
@@ -255,11 +238,11 @@ def written_batches(cluster: Cluster, part: ProducedPart) -> list[StoredBatch] |
     return None
 
 
-def has_keys(cluster: Cluster | None, part: ProducedPart) -> bool | None:
+def has_keys(cluster: Cluster, part: ProducedPart) -> bool | None:
     """True if any of the records has a key; None if they cannot be read (any more)."""
     from protocol.records import RecordError, iter_records
 
-    batches = written_batches(cluster, part) if cluster is not None else None
+    batches = written_batches(cluster, part)
     if batches is None:
         return None
     try:

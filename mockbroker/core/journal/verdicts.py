@@ -73,9 +73,7 @@ class Verdicts:
 
     # an entry
 
-    def entry(
-        self, record: CallRecord, sequence: int, cluster: Cluster | None, keyed: Keyed | None = None
-    ) -> JournalEntry:
+    def entry(self, record: CallRecord, sequence: int, cluster: Cluster, keyed: Keyed | None = None) -> JournalEntry:
         """The journal entry of a call; ``keyed`` says if the records of a part have keys, if their log should not."""
         client, session = record.client, record.client.session
         category = category_of(record)
@@ -92,7 +90,7 @@ class Verdicts:
             topics, groups, traffic = topics_of(record, cluster), groups_of(record), transferred(record.parts)
             if category != "other":
                 if keyed is None:
-                    keyed = partial(has_keys, cluster if locality == "cross" else None)  # else keys do not matter
+                    keyed = partial(has_keys, cluster) if locality == "cross" else lambda _: None  # does not matter
                 shares = [share_of(judged, record, part, location.rack, cluster, keyed) for part in record.parts]
         if not shares:
             verdict = judged(whole=category != "consume")
@@ -134,9 +132,7 @@ class Verdicts:
 
     # where the client is
 
-    def locate(
-        self, client: ObservedClient, record: CallRecord, category: str, cluster: Cluster | None
-    ) -> ClientLocation:
+    def locate(self, client: ObservedClient, record: CallRecord, category: str, cluster: Cluster) -> ClientLocation:
         """The location of a client; for replication, of the follower."""
         if category == "replication":
             return locate_broker(cluster, record.replica_id, REPLICA)
@@ -144,7 +140,7 @@ class Verdicts:
             return locate_broker(cluster, int(client.client_id[:9]), BROKER)
         rack, source = self.named_rack(client)
         rules, address = client.session.client_racks, client.session.address
-        found = locate_client(rack, source, rules, client.client_id, address, racks_of_brokers(cluster))
+        found = locate_client(rack, source, rules, client.client_id, address, cluster.liveness.known_racks)
         return found._replace(named_rack=None, named_in=None) if source == CLIENT else found
 
     def named_rack(self, client: ObservedClient) -> tuple[str | None, str | None]:
@@ -161,7 +157,7 @@ class Verdicts:
     # whose bytes
 
     def verdict(
-        self, record: CallRecord, location: ClientLocation, category: str, cluster: Cluster | None, **facts: Any
+        self, record: CallRecord, location: ClientLocation, category: str, cluster: Cluster, **facts: Any
     ) -> LocalityVerdict:
         """The verdict of ``kafka_rack.locality`` on some bytes."""
         client = record.client
@@ -175,22 +171,20 @@ class Verdicts:
                 told_in="client_id" if location.named_in == CLIENT_ID else location.named_in,
                 broker_rack=client.session.broker.rack,
                 api_version=record.version if record.api_key == FETCH else None,
-                cluster_racks=racks_of_brokers(cluster),
-                zone_key=cluster.diskless.keys[0].key if cluster is not None else None,
+                cluster_racks=cluster.liveness.known_racks,
+                zone_key=cluster.diskless.keys[0].key,
                 **facts,
             )
         )
         return found._replace(detail=found.detail or location.conflict)
 
 
-def share_of(
-    judged: Judged, record: CallRecord, part: Part, rack: str | None, cluster: Cluster | None, keyed: Keyed
-) -> Share:
+def share_of(judged: Judged, record: CallRecord, part: Part, rack: str | None, cluster: Cluster, keyed: Keyed) -> Share:
     """The share of a partition that was written or read."""
     size = part.size_bytes
     if isinstance(part, ProducedPart):
-        sizes, leaders = (size, 0), record.leader_racks.get(part.topic, frozenset())
-        facts = facts_of_write(part.isr, leaders, rack, None if part.isr is None else keyed(part))
+        sizes = (size, 0)
+        facts = facts_of_write(part.isr, part.leader_racks, rack, None if part.isr is None else keyed(part))
     else:
         sizes, redirected = (0, size), part.preferred_replica >= 0
         facts = facts_of_read(record.api_key, part.isr, cluster, rack, redirected=redirected)
@@ -216,13 +210,9 @@ def category_of(record: CallRecord) -> str:
     return "consume" if record.response_bytes else "other"
 
 
-def racks_of_brokers(cluster: Cluster | None) -> frozenset[str]:
-    return frozenset(cluster.liveness.racks()) if cluster is not None else frozenset()
-
-
-def locate_broker(cluster: Cluster | None, broker_id: int, source: str) -> ClientLocation:
+def locate_broker(cluster: Cluster, broker_id: int, source: str) -> ClientLocation:
     """The location of a broker that calls another."""
-    broker = cluster.brokers.get(broker_id) if cluster is not None else None
+    broker = cluster.brokers.get(broker_id)
     rack = broker.rack if broker is not None else None
     return UNKNOWN_LOCATION if rack is None else ClientLocation(rack, source)
 
@@ -233,14 +223,14 @@ def frame_sizes(record: CallRecord) -> tuple[int, int]:
     return (sent + LENGTH_BYTES if sent else 0, answered + LENGTH_BYTES if answered else 0)
 
 
-def topics_of(record: CallRecord, cluster: Cluster | None) -> Mapping[str, tuple[int, ...]]:
+def topics_of(record: CallRecord, cluster: Cluster) -> Mapping[str, tuple[int, ...]]:
     """The partitions that a call names; of a fetch in a session, all that the session has."""
     names = {part.topic_id: part.topic for part in record.parts}
     found: dict[str, dict[int, None]] = {}
     named: list[tuple[str | bytes | None, int]] = [(one.topic, one.index) for one in record.wanted]
     for key, index in named or [(part.topic, part.partition) for part in record.parts]:
         name = names.get(key) if isinstance(key, bytes) else key
-        if isinstance(key, bytes) and cluster is not None and (topic := cluster.topic_by_id.get(key)) is not None:
+        if isinstance(key, bytes) and (topic := cluster.topic_by_id.get(key)) is not None:
             name = topic.name
         if name:
             found.setdefault(name, {})[index] = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -118,6 +118,11 @@ class Liveness:
     def racks(self) -> list[str]:
         """The racks of brokers, sorted."""
         return sorted(self.known_racks)
+
+    def racks_of(self, broker_ids: Iterable[int]) -> frozenset[str]:
+        """The racks of these brokers, as far as they are known."""
+        known = self.brokers
+        return frozenset(rack for one in broker_ids if one in known and (rack := known[one].rack) is not None)
 
     def brokers_in(self, rack: str) -> list[Broker]:
         """The brokers of a rack, online or not, by id. Raises KeyError: no broker has this rack."""

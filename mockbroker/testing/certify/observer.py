@@ -13,7 +13,7 @@ from typing import Any
 
 from kafka_rack.writers import can_partition_by_rack
 from mockbroker.call import Call, FetchedPart, Outcome, ProducedPart
-from mockbroker.core.journal.records import first_keys, named_rack, racks_of, response_of
+from mockbroker.core.journal.records import first_keys, named_rack, response_of
 from mockbroker.handlers.fetch import named_partitions
 from mockbroker.handlers.transferred import fetched_parts, parts_of
 from mockbroker.state.cluster import Cluster
@@ -116,7 +116,7 @@ class WireObserver:
         for client in self.facts.clients.values():
             for topic, index in sorted(client.assignment):
                 partition = self._partition((topic, index))
-                racks = racks_of(self.cluster, partition.replicas if partition is not None else ())
+                racks = self.cluster.liveness.racks_of(partition.replicas if partition is not None else ())
                 if partition is None or set(self.facts.racks) <= racks:
                     continue  # near everybody, so it says nothing
                 self.facts.tallies["local_assignments"].note(
@@ -198,7 +198,7 @@ class WireObserver:
         self.facts.consumed += size
         if self._rack(broker) != client.rack:
             self.facts.crossed += size
-            if layout is None or client.rack in racks_of(self.cluster, layout.in_sync):
+            if layout is None or client.rack in self.cluster.liveness.racks_of(layout.in_sync):
                 self.facts.avoidable += size
 
     def _produced(self, client: ClientFacts, outcome: Outcome, arrived: int) -> None:
