@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kafka_rack.plurals import counted
 from mockbroker.call import Outcome, ProducedPart
+from mockbroker.core.journal.entry import LENGTH_BYTES
 from mockbroker.core.journal.records import (
     FETCH,
     PRODUCE,
@@ -51,7 +52,6 @@ MAX_LISTED, MAX_CROSSINGS = 1_000, 100
 OTHERS = "(others)"
 NOTHING_TO_SAVE = (None, "redirect", "empty_fetch")
 """Reasons that do not say where a client could read instead."""
-LENGTH_BYTES = 4
 NOT_APPENDED: tuple[int, ...] = ()
 """The in-sync replicas of records that were not appended, and that no follower copies."""
 FLOW_COLUMNS = (

@@ -13,6 +13,7 @@ from starlette.responses import Response
 
 from mockbroker.adapters.control.cluster_json import is_up
 from mockbroker.adapters.control.operations import ControlCall, operation
+from mockbroker.core.traffic import OTHERS
 from mockbroker.state.logs.log import UNBOUNDED
 
 if TYPE_CHECKING:
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 MAX_CLIENTS = 100
-OTHERS = "(others)"
 LOCALITIES = ("local", "cross", "unknown")
 ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
 FLOW_LABELS = ("client_rack", "broker", "broker_rack", "category", "locality", "reason", "avoidable")
