@@ -101,8 +101,8 @@ class MockCluster(ServedCluster):
         self._tls = material_for(brokers, options.security_dir) if options.tls else None
         if self._tls is not None:
             settings = self._tls.added_to(settings, brokers)
-        always, storage_at = options.fsync == "always", provided("storage")
-        storage = None if options.data_dir is None else storage_at(options.data_dir, always=always)
+        always = options.fsync == "always"
+        storage = None if options.data_dir is None else provided("storage")(options.data_dir, always=always)
         self._storage, is_kept = storage, storage is not None and not storage.is_new
         if is_kept:
             options = replace(options, seed=secrets.randbits(48))  # ids must not repeat
