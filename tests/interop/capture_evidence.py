@@ -20,11 +20,12 @@ from protocol.headers import read_request_header, read_response
 from protocol.registry import message_class
 
 PRODUCE, FETCH, JOIN_GROUP = 0, 1, 11
+LENGTH_BYTES = 4
 
 
 @dataclass
 class Evidence:
-    """Counts by rack of the process. ``record_bytes`` has (own rack?) -> bytes of records that were fetched.
+    """Counts by rack of the process. ``frame_bytes`` has (own rack?) -> bytes of all frames, lengths included.
 
     ``sent_on`` has for each answer that named a replica whether the next answer about that partition came from there.
     """
@@ -32,7 +33,7 @@ class Evidence:
     fetch_racks: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
     fetch_versions: set[int] = field(default_factory=set)
     subscription_racks: dict[str, set[str | None]] = field(default_factory=lambda: defaultdict(set))
-    record_bytes: Counter[bool] = field(default_factory=Counter)
+    frame_bytes: Counter[bool] = field(default_factory=Counter)
     redirects: int = 0
     sent_on: list[bool] = field(default_factory=list)
     pending: dict[tuple[str, int], int] = field(default_factory=dict)
@@ -59,6 +60,7 @@ def evidence_in(path: Path) -> Evidence:
             continue
         data = base64.b64decode(line["data"])
         rack, broker, broker_rack = connections[line["conn"]]
+        found.frame_bytes[rack == broker_rack] += len(data) + LENGTH_BYTES
         if line["dir"] == "req":
             key, version = int.from_bytes(data[:2]), int.from_bytes(data[2:4])
             asked[line["conn"], data[4:8]] = (key, version)
@@ -67,7 +69,7 @@ def evidence_in(path: Path) -> Evidence:
         else:
             key, version = asked.pop((line["conn"], data[:4]))
             if key == FETCH:
-                fetched(found, rack, broker, rack == broker_rack, read_response(data, key, version)[1])
+                fetched(found, rack, broker, read_response(data, key, version)[1])
     return found
 
 
@@ -88,7 +90,7 @@ def request(found: Evidence, rack: str, key: int, version: int, data: bytes) -> 
         found.subscription_racks[rack].add(said or None)
 
 
-def fetched(found: Evidence, rack: str, broker: int, is_own: bool, response: Any) -> None:
+def fetched(found: Evidence, rack: str, broker: int, response: Any) -> None:
     for topic in response.responses:
         for partition in topic.partitions:
             where, named = (rack, partition.partition_index), partition.preferred_read_replica
@@ -98,5 +100,4 @@ def fetched(found: Evidence, rack: str, broker: int, is_own: bool, response: Any
                 found.redirects += 1
                 found.pending[where] = named
             if partition.records:
-                found.record_bytes[is_own] += len(partition.records)
                 found.fetched_at[where].append(broker)

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 from xml.etree import ElementTree as ET
 
+import msgspec
+
+from kafka_rack.locality import Prices
+from kafka_rack.locality.traffic import TrafficKey
 from mockbroker.testing.certify.checks import ESSENTIAL, FAIL, NOT_SEEN, PASS, CertifyCheck, checks_of
 from mockbroker.testing.certify.facts import WireFacts
 
 GRADES = (("A", 90), ("B", 75), ("C", 60), ("D", 40), ("E", 20), ("F", 0))
 """The least percentage of each."""
+TERABYTE = 10**12
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +30,7 @@ class Certificate:
     percent: int
     grade: str
     facts: WireFacts
+    prices: Prices
 
     def reaches(self, wanted: str) -> bool:
         """True if this is as good as a grade, or as a percentage such as ``80`` or ``80%``."""
@@ -32,11 +40,11 @@ class Certificate:
         return order.index(self.grade) <= order.index(wanted.upper())
 
 
-def certificate_of(command: Sequence[str], facts: WireFacts) -> Certificate:
+def certificate_of(command: Sequence[str], facts: WireFacts, prices: Prices) -> Certificate:
     """Judge the facts."""
     checks = tuple(checks_of(facts))
     percent = percent_of(checks)
-    return Certificate(tuple(command), checks, percent, grade_of(checks), facts)
+    return Certificate(tuple(command), checks, percent, grade_of(checks), facts, prices)
 
 
 def percent_of(checks: Sequence[CertifyCheck]) -> int:
@@ -63,10 +71,59 @@ def grade_of(checks: Sequence[CertifyCheck]) -> str:
     return max(found, "D") if failed & set(ESSENTIAL) else found
 
 
+@dataclass(frozen=True, slots=True)
+class Crossing:
+    """Bytes of one category: all, those that crossed, those of them that a fix saves, and what crossing costs.
+
+    ``a_terabyte_costs`` is the price of moving 10^12 bytes in the same proportions, ``avoidable_of_it`` its part that a
+    fix saves for certain.
+    """
+
+    category: str
+    bytes: int
+    crossed: int
+    avoidable: int
+    perhaps_avoidable: int
+    a_terabyte_costs: Decimal
+    avoidable_of_it: Decimal
+    currency: str
+
+
+def crossings(certificate: Certificate) -> list[Crossing]:
+    """One for each category that was seen."""
+    found = []
+    for category in ("consume", "produce", "other"):
+        sizes = {key: size for key, size in certificate.facts.traffic.items() if key.category == category}
+        total = sum(sizes.values())
+        if not total:
+            continue
+        crossed = {key: size for key, size in sizes.items() if key.locality == "cross"}
+        saved = {key: size for key, size in crossed.items() if key.saves}
+        perhaps = sum(size for key, size in crossed.items() if key.at_most and not key.saves)
+        costs = price(certificate, crossed, total), price(certificate, saved, total)
+        amounts = (total, sum(crossed.values()), sum(saved.values()), perhaps)
+        found.append(Crossing(category, *amounts, *costs, certificate.prices.currency))
+    return found
+
+
+def price(certificate: Certificate, sizes: Mapping[TrafficKey, int], total: int) -> Decimal:
+    """The cost of these bytes if ``total`` were a terabyte."""
+    money = Decimal(0)
+    for key, size in sizes.items():
+        sender, receiver = key.broker_rack or "", key.client_rack or ""
+        if key.category == "produce":
+            sender, receiver = receiver, sender
+        money += certificate.prices.cost(sender, receiver, size * TERABYTE // total)
+    return money.quantize(Decimal("0.000001"))
+
+
 def to_json(certificate: Certificate) -> dict[str, Any]:
-    """Everything, for programs."""
+    """Everything, for programs. Money is text, exact."""
     facts = certificate.facts
     followed = facts.tallies["preferred_replica"]
+    reasons: Counter[tuple[str, str, str | None]] = Counter()
+    for key, size in facts.traffic.items():
+        reasons[key.category, key.locality, key.reason] += size
     return {
         "command": list(certificate.command),
         "racks": facts.racks,
@@ -88,7 +145,11 @@ def to_json(certificate: Certificate) -> dict[str, Any]:
             }
             for _, client in sorted(facts.clients.items(), key=lambda one: (one[0][0], one[0][1] or ""))
         ],
-        "bytes": {"consumed": facts.consumed, "crossed": facts.crossed, "avoidable": facts.avoidable},
+        "bytes": [
+            {"category": category, "locality": locality, "reason": reason, "bytes": size}
+            for (category, locality, reason), size in sorted(reasons.items(), key=str)
+        ],
+        "crossings": msgspec.to_builtins(crossings(certificate)),
         "redirects": {"followed": followed.right, "not_followed": followed.wrong},
         "fed": facts.fed,
         "acknowledged": facts.acknowledged_records,

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Literal
 
 from kafka_rack.locality.amounts import bytes_text
-from kafka_rack.locality.reasons import near_match
+from kafka_rack.locality.reasons import REASONS, near_match
 from kafka_rack.rack_names import shown
 from mockbroker.testing.certify.facts import (
     FIRST_FETCH_HINT,
@@ -172,13 +173,23 @@ def no_duplicates(facts: WireFacts) -> Judgement:
 
 def near_reads(facts: WireFacts) -> Judgement:
     """Records that are consumed do not cross racks where they need not."""
-    if not facts.consumed:
+    consumed, avoidable, crossed = 0, Counter[str](), 0
+    for key, size in facts.traffic.items():
+        if key.category == "consume":
+            consumed += size
+            crossed += size if key.locality == "cross" else 0
+            if key.saves:
+                avoidable[key.reason or ""] += size
+    if not consumed or not facts.consumers:
         return NOT_SEEN, "nothing was consumed"
     if fetch_rack(facts)[0] == PASS and not facts.tallies["preferred_replica"].seen:
         return preferred_replica(facts)  # so the brokers have no rack-aware replica.selector.class
-    crossed, consumed, avoidable = map(bytes_text, (facts.crossed, facts.consumed, facts.avoidable))
-    text = f"{crossed} of {consumed} of records consumed crossed racks, {avoidable} of it avoidable"
-    return (PASS if facts.avoidable / facts.consumed <= AVOIDABLE_SHARE else FAIL), text
+    share = avoidable.total() / consumed
+    saved = bytes_text(avoidable.total())
+    text = f"{bytes_text(crossed)} of {bytes_text(consumed)} of records consumed crossed racks, {saved} of it avoidable"
+    if share <= AVOIDABLE_SHARE:
+        return PASS, text
+    return FAIL, f"{text}: {REASONS[avoidable.most_common(1)[0][0]].action}"
 
 
 def near_writes(facts: WireFacts) -> Judgement:

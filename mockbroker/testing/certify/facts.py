@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import NamedTuple
 
+from kafka_rack.locality.traffic import TrafficKey
+
 FIRST_FETCH_RACK, FIRST_FETCH_HINT, FIRST_PRODUCE_HINT = 11, 16, 10
 """The first versions in which a reader names its rack (KIP-392), and errors the current leader (KIP-951)."""
 TopicPartition = tuple[str, int]
@@ -165,10 +167,8 @@ class WireFacts:
     """The right and the wrong ones of each check."""
     ignored_redirects: int = 0
     """Every single one; in the tally a reader that is sent to one replica again and again counts once."""
-    consumed: int = 0
-    crossed: int = 0
-    avoidable: int = 0
-    """Bytes of records that were read: all, those from another rack, and of these those that a nearer replica had."""
+    traffic: Counter[TrafficKey] = field(default_factory=Counter)
+    """Bytes by what they share, as in the ledger: record batches, and the rest of every frame as other."""
     delivered: dict[TopicPartition, dict[str, OffsetRanges]] = field(default_factory=dict)
     delivered_again: Counter[str] = field(default_factory=Counter)
     lost: list[str] = field(default_factory=list)

@@ -9,11 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
+from kafka_rack.locality import Facts as LocalityFacts
+from kafka_rack.locality.traffic import TrafficKey
 from kafka_rack.writers import can_partition_by_rack
 from mockbroker.call import Call, FetchedPart, Outcome, ProducedPart
-from mockbroker.core.journal.records import first_keys, named_rack, response_of
+from mockbroker.core.journal.entry import LENGTH_BYTES
+from mockbroker.core.journal.records import FETCH, facts_of_read, facts_of_write, first_keys, named_rack, response_of
+from mockbroker.core.journal.verdicts import judged_once
 from mockbroker.handlers.fetch import named_partitions
 from mockbroker.handlers.transferred import fetched_parts, parts_of
 from mockbroker.state.cluster import Cluster
@@ -38,8 +43,8 @@ FIRST_WITH_BATCHES = 3
 """The first Produce without message sets, whose checksums logs do not keep."""
 NO_LEADER = -1
 
-Taker = Callable[[ClientFacts, Outcome, int], None]
-"""``(client, outcome, arrived)``; raises ProtocolError."""
+Taker = Callable[[ClientFacts, Outcome, int], int | None]
+"""``(client, outcome, arrived) -> record bytes``; raises ProtocolError."""
 
 
 class WireObserver:
@@ -95,10 +100,12 @@ class WireObserver:
         if call.session.software is not None:
             client.software = " ".join(call.session.software).strip() or None
             client.has_partitioner = can_partition_by_rack(call.session.software)
-        taker = self._takers.get(api)
+        taker, records = self._takers.get(api), None
         if taker is not None and call.body_start:
             with suppress(ProtocolError):
-                taker(client, outcome, arrived)
+                records = taker(client, outcome, arrived)
+        frames = LENGTH_BYTES + len(call.frame) + sum(map(len, outcome.output))
+        self._count(client, outcome, LocalityFacts("other"), frames - (records or 0))
 
     # called by the course of a certification
 
@@ -146,7 +153,7 @@ class WireObserver:
         broker = self.cluster.brokers.get(broker_id)
         return None if broker is None else broker.rack
 
-    # what each API says
+    # what each API says; the record bytes that are counted already
 
     def _looked(self, client: ClientFacts, outcome: Outcome, arrived: int) -> None:
         client.last_metadata = self._clock
@@ -154,8 +161,8 @@ class WireObserver:
         for topic in self.cluster.topics.values():
             client.leader_racks[topic.name] = [self._rack(one.leader) for one in topic.partitions]
 
-    def _fetched(self, client: ClientFacts, outcome: Outcome, arrived: int) -> None:
-        call, response = outcome.call, outcome.response
+    def _fetched(self, client: ClientFacts, outcome: Outcome, arrived: int) -> int:
+        call, response, total = outcome.call, outcome.response, 0
         broker, request = call.session.broker.id, call.request
         client.fetch_versions[call.version] += 1
         client.fetch_racks[request.rack_id] += 1
@@ -184,7 +191,15 @@ class WireObserver:
                 self._hinted.add((client.rack, client.client_id, "Fetch", place))
             if part.size_bytes:
                 self._deliver(client, place, max(part.first_offset, one.fetch_offset), part.next_offset)
-                self._count_read(client, place, broker, part.size_bytes)
+                layout = self._layout_of(place)  # without one any broker serves it
+                in_sync = None if layout is None else tuple(layout.in_sync)
+                known = facts_of_read(FETCH, in_sync, self.cluster, client.rack, redirected=False)
+                if request.rack_id:
+                    known |= {"told_rack": request.rack_id, "told_in": "request"}
+                facts = LocalityFacts("consume", api_version=call.version, **known)
+                self._count(client, outcome, facts, part.size_bytes)
+                total += part.size_bytes
+        return total
 
     def _deliver(self, client: ClientFacts, place: TopicPartition, first: int, end: int) -> None:
         """Record the offsets that a reader received."""
@@ -193,16 +208,8 @@ class WireObserver:
             ranges = self.facts.delivered.setdefault(place, {}).setdefault(reader, OffsetRanges())
             self.facts.delivered_again[reader] += ranges.add(first, end)
 
-    def _count_read(self, client: ClientFacts, place: TopicPartition, broker: int, size: int) -> None:
-        layout = self._layout_of(place)  # without one any broker serves it
-        self.facts.consumed += size
-        if self._rack(broker) != client.rack:
-            self.facts.crossed += size
-            if layout is None or client.rack in self.cluster.liveness.racks_of(layout.in_sync):
-                self.facts.avoidable += size
-
-    def _produced(self, client: ClientFacts, outcome: Outcome, arrived: int) -> None:
-        call, facts = outcome.call, self.facts
+    def _produced(self, client: ClientFacts, outcome: Outcome, arrived: int) -> int:
+        call, facts, total = outcome.call, self.facts, 0
         client.produce_versions[call.version] += 1
         keyed = first_keys(call.request)
         for part in call.parts or parts_of(outcome) or ():
@@ -212,8 +219,13 @@ class WireObserver:
             place = (part.topic, part.partition)
             facts.produced_topics.add(part.topic)
             self._went_to_leader(client, "Produce", place, call.session.broker.id, arrived)
-            if keyed.get(place, keyed.get((part.topic_id, part.partition))) is False:
+            has_key = keyed.get(place, keyed.get((part.topic_id, part.partition)))
+            if has_key is False:
                 self._chose(client, place)
+            known = facts_of_write(part.isr, part.leader_racks, client.rack, has_key)
+            locality = LocalityFacts("produce", has_partitioner=client.has_partitioner, **known)
+            self._count(client, outcome, locality, part.size_bytes)
+            total += part.size_bytes
             if outcome.response is None:
                 continue
             if part.records and not part.error_code and call.version >= FIRST_WITH_BATCHES:
@@ -222,6 +234,7 @@ class WireObserver:
                 facts.acknowledged_records += part.records
             elif part.entry.current_leader.leader_id != NO_LEADER:
                 self._hinted.add((client.rack, client.client_id, "Produce", place))
+        return total
 
     def _chose(self, client: ClientFacts, place: TopicPartition) -> None:
         """Note a partition for records without keys, by the leaders in the client's last metadata, or by now."""
@@ -294,6 +307,18 @@ class WireObserver:
                 if (name := name_of_id(outcome.call, one.topic_id)) is not None
                 for index in one.partitions
             )
+
+    # bytes
+
+    def _count(self, client: ClientFacts, outcome: Outcome, known: LocalityFacts, size: int) -> None:
+        if size > 0:
+            broker = outcome.call.session.broker
+            racks = frozenset(self.facts.racks)
+            known = replace(known, client_rack=client.rack, broker_rack=broker.rack, cluster_racks=racks)
+            found = judged_once(known)
+            key = TrafficKey(0, "", known.category, "", client_rack=client.rack, broker_rack=broker.rack)
+            key = key._replace(locality=found.locality, reason=found.reason, saves=found.saves, at_most=found.at_most)
+            self.facts.traffic[key] += size
 
 
 def consumed_topics(facts: WireFacts) -> list[str]:

@@ -20,6 +20,7 @@ import click
 from kafka_rack.cli import DONE, FINDINGS, CommandError, UsageError
 from kafka_rack.cli.command import Arguments, argument, command, flag, option, say, section
 from kafka_rack.cli.options.brokers import DEFAULT_RACKS, broker_racks_option, check_racks
+from kafka_rack.cli.options.prices import prices_options
 from kafka_rack.cli.options.shared import command_config_option, format_option, racks_option
 from kafka_rack.cli.options.types import FILE, Duration, Name, WholeNumber, Words, whole_number
 from kafka_rack.cli.serving.running import check_capture
@@ -98,6 +99,7 @@ def grades() -> list[str]:
         "--fail-below", Name("GRADE", grades), "Exit with 3 for a grade below: A to F, or a percentage.", default="C"
     ),
     option("--junit", FILE, "Write the checks as test cases in JUnit's XML."),
+    prices_options,
     flag("--quiet", "Print no progress on standard error."),
     format_option,
 )
@@ -126,12 +128,15 @@ def certify(arguments: Arguments) -> int:
         return certify_the_server(arguments)
     command = list(arguments.command)
     check(arguments, command)
+    from kafka_rack.cli.options.locality import prices_of
+
+    prices = prices_of(arguments)
     from mockbroker.testing.certify.certificate import certificate_of, junit_of, to_json
 
     clock = RunClock(quiet=arguments.quiet)
     with TemporaryDirectory(prefix="kafka-rack-certify-") as folder:
         plan = plan_of(arguments, command, Path(folder))
-        certificate = certificate_of(command, facts_of(plan, clock.progress))
+        certificate = certificate_of(command, facts_of(plan, clock.progress), prices)
     found = {"grade": certificate.grade, "percent": str(certificate.percent)}
     clock.write_junit(arguments.junit, lambda *run: junit_of(certificate.checks, " ".join(command), found, *run))
     if arguments.format == "json":
@@ -225,8 +230,10 @@ def show_checks(screen: Screen, checks: Iterable[Any]) -> None:
 
 
 def show(certificate: Certificate) -> None:
-    """One screen: the grade, the checks, what to set."""
+    """One screen: the grade, the checks, what to set, what crossed."""
     from kafka_rack.cli.output.console import Screen, painted
+    from kafka_rack.locality.amounts import bytes_text, money_text
+    from mockbroker.testing.certify.certificate import crossings
 
     screen = Screen()
     screen.print(painted((" ".join(certificate.command), "bold")))
@@ -239,6 +246,20 @@ def show(certificate: Certificate) -> None:
         screen.print(painted((f"{one.question}: ", "bold"), one.remedy))
     if failed:
         screen.print()
+    crossed = [
+        [
+            row.category,
+            bytes_text(row.bytes),
+            f"{bytes_text(row.crossed)} ({100 * row.crossed // row.bytes} %)",
+            bytes_text(row.avoidable),
+            bytes_text(row.perhaps_avoidable),
+            money_text(row.a_terabyte_costs, row.currency),
+            money_text(row.avoidable_of_it, row.currency),
+        ]
+        for row in crossings(certificate)
+    ]
+    names = ["bytes", "all", "across racks", "avoidable", "perhaps", "a TB costs", "avoidable"]
+    screen.print_table(names, crossed, right=range(1, len(names)))
     if certificate.facts.cut_short is not None:
         screen.print(f"cut short in step {certificate.facts.cut_short}: time was over, or every process had ended")
     for step, what in certificate.facts.unfinished.items():

@@ -48,6 +48,7 @@ sys.exit("that is all")
         (["--for", "1s", "--", "x"], "--for: expected 5s or more, got 1000ms"),
         (["--fail-below", "Z", "--", "x"], "--fail-below: expected one of A, B, C, D, E, F or 0 to 100, got 'Z'"),
         (["--fail-below", "101", "--", "x"], "got '101'"),
+        (["--prices", "no-such-file", "--", "x"], "kafka-rack certify: no-such-file: No such file or directory"),
         (["--capture", "x.jsonl.gz", "--", "x"], "expected a name such as trace.jsonl"),
         (["--topic", "a/b", "--", "x"], "a/b"),
         (["--feed", "--", "x"], "--feed needs --bootstrap-server and the --topic to write to"),

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from decimal import Decimal
 from xml.etree import ElementTree as ET
 
 import pytest
 
-from mockbroker.testing.certify.certificate import certificate_of, grade_of, junit_of, to_json
+from kafka_rack.locality import Prices
+from kafka_rack.locality.traffic import TrafficKey
+from mockbroker.testing.certify.certificate import certificate_of, crossings, grade_of, junit_of, to_json
 from mockbroker.testing.certify.checks import CHECKS, CertifyCheck, checks_of
 from mockbroker.testing.certify.facts import (
     AcknowledgedBatch,
@@ -110,15 +113,36 @@ def test_idempotent_producers_write_nothing_twice():
     assert verdict(facts, "no_duplicates") == "fail"
 
 
-@pytest.mark.parametrize(
-    ("told", "redirects", "avoidable", "expected"),
-    [("", 0, 50, "pass"), ("", 0, 51, "fail"), ("a", 0, 51, "not seen"), ("a", 1, 51, "fail"), ("b", 0, 51, "fail")],
-)
-def test_bytes_that_need_not_cross_fail_where_a_reader_can_have_it_otherwise(told, redirects, avoidable, expected):
-    facts = facts_of(consumer("a", told))
-    facts.consumed, facts.crossed, facts.avoidable = 1000, 500, avoidable
-    facts.tallies["preferred_replica"].right = redirects
-    assert verdict(facts, "near_reads") == expected
+def traffic(facts: WireFacts, locality: str, size: int, *, saves: bool = False, category: str = "consume") -> None:
+    broker = "a" if locality == "local" else "b"
+    reason = None if locality == "local" else "no_client_rack"
+    key = TrafficKey(0, "", category, "", client_rack="a", broker_rack=broker)
+    key = key._replace(locality=locality, reason=reason, saves=saves, at_most=saves)
+    facts.traffic[key] += size
+
+
+def test_bytes_that_need_not_cross_fail_and_those_that_must_do_not():
+    facts = facts_of(consumer("a", ""))
+    traffic(facts, "local", 600)
+    traffic(facts, "cross", 400)
+    assert verdict(facts, "near_reads") == "pass"
+    traffic(facts, "cross", 100, saves=True)
+    assert verdict(facts, "near_reads") == "fail"
+
+
+def test_bytes_around_records_do_not_hide_what_need_not_cross():
+    facts = facts_of(consumer("a", ""))
+    traffic(facts, "local", 9_000, category="other")
+    assert verdict(facts, "near_reads") == "not seen"
+    traffic(facts, "local", 80)
+    traffic(facts, "cross", 20, saves=True)
+    assert verdict(facts, "near_reads") == "fail"
+
+
+def test_readers_that_no_leader_redirects_are_not_judged_by_what_crossed():
+    facts = facts_of(consumer("a", "a"))
+    traffic(facts, "cross", 100, saves=True)
+    assert verdict(facts, "near_reads") == "not seen"
 
 
 @pytest.mark.parametrize(
@@ -138,6 +162,17 @@ def test_only_producers_that_can_choose_partitions_by_rack_must(able, right, wro
     for number in range(right + wrong):
         client.choices.note(number < right, "orders-1 (leader in b) in rack a")
     assert verdict(facts_of(client), "near_writes") == expected
+
+
+def test_money_is_that_of_a_terabyte_in_the_same_proportions():
+    facts = facts_of(consumer("a", "a"))
+    traffic(facts, "local", 600)
+    traffic(facts, "cross", 300)
+    traffic(facts, "cross", 100, saves=True)
+    (consumed,) = crossings(certificate_of(["worker"], facts, Prices()))
+    assert (consumed.bytes, consumed.crossed, consumed.avoidable) == (1000, 400, 100)
+    assert consumed.a_terabyte_costs == Decimal(8)  # 400 GB at 0.02 $
+    assert consumed.avoidable_of_it == Decimal(2)
 
 
 def graded(**verdicts: str) -> str:
@@ -164,7 +199,7 @@ def test_grades_fall_with_what_fails():
 def test_a_grade_or_a_percentage_is_reached_or_not(wanted, reached):
     facts = facts_of(consumer("a", "a", subscription=MemberSubscription(0, None)))
     facts.delivered["orders", 0] = {"rack a": OffsetRanges([(0, 5)])}
-    certificate = certificate_of(["worker"], facts)
+    certificate = certificate_of(["worker"], facts, Prices())
     assert (certificate.grade, certificate.percent) == ("B", 75)
     passed, failed = 3 + 2 + 4, 2 + 1  # its rack, twice, and no loss; racks of the assignor, and hints
     assert certificate.percent == 100 * passed // (passed + failed)
@@ -196,6 +231,6 @@ def test_junit_has_a_case_for_each_check_with_failures_and_skips_in_the_usual_fo
 
 
 def test_json_says_what_was_asked_and_what_was_seen():
-    printed = to_json(certificate_of(["worker"], facts_of(consumer("a", "a"))))
+    printed = to_json(certificate_of(["worker"], facts_of(consumer("a", "a")), Prices()))
     assert [check["check"] for check in printed["checks"]] == [name for name, *_ in CHECKS]
     assert printed["clients"][0]["fetch_racks"] == {"a": 1}
