@@ -49,6 +49,7 @@ DEFAULTS: dict[str, Any] = {
     "inter.broker.protocol.version": "",
     "max.connections": 2147483647,
     "max.connections.per.ip": 2147483647,
+    "max.connections.per.ip.overrides": "",
     "max.incremental.fetch.session.cache.slots": 1000,
     "num.partitions": 1,
     "offset.metadata.max.bytes": 4096,
