@@ -47,6 +47,7 @@ def value_versions(cluster: Cluster) -> dict[str, int]:
 def log_record(record: CoordinatorRecord, timestamp_ms: int, versions: Mapping[str, int]) -> Record:
     """A coordinator's record as a record of the log; one without a value is a tombstone.
 
+    >>> from protocol.embedded.group_log import OffsetCommitKey
     >>> commit = CoordinatorRecord(OffsetCommitKey("readers", "orders", 0), OffsetCommitValue(7))
     >>> log_record(commit, 0, {"OffsetCommitValue": 4}).key.hex(" ", -4)
     '00010007 72656164 65727300 066f7264 65727300 000000'

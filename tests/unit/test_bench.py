@@ -96,7 +96,8 @@ def test_without_go_the_benchmark_of_the_cluster_says_so_in_place_of_a_ratio(mon
     monkeypatch.setattr(cluster, "rows", lambda start: [])
     for name, figure in (("process_start_s", 0.3), ("floor_s", 0.2)):
         monkeypatch.setattr(cluster, name, lambda figure=figure: figure)
-    monkeypatch.setattr(cluster, "throughput", lambda bootstrap: (10.0, 20.0))
+    for name in ("throughput", "prepared_throughput"):
+        monkeypatch.setattr(cluster, name, lambda bootstrap: (10.0, 20.0))
     monkeypatch.setattr(cluster, "serving", lambda *options: nullcontext((["127.0.0.1:1"], 0)))
     cluster.main()
     printed = capsys.readouterr().out
