@@ -3,8 +3,8 @@
 `python -m tests.bench.cluster` prints this alone. One librdkafka client, 1 KB values, acks=all, three brokers as a
 process of their own. In the table the figures of the others were measured on another day on a machine of two
 cores (kfake of franz-go 1.22, Kafka 4.1 as one node, librdkafka 2.16's own mock): ratios within one column hold better
-than across. The ratios behind it are of medians, measured in turns: one client takes most of two
-processors, so the last of them leave it away.
+than across. The ratios behind it are of medians, measured in turns. A client library
+takes most of two processors, so the last ratios do without one.
 """
 
 from __future__ import annotations
