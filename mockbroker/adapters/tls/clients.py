@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import ssl
+from collections import deque
 from contextlib import suppress
 
 from mockbroker.adapters.sockets import HANDSHAKE, LEAVING, QUEUED, ClientProtocol, Node
@@ -21,19 +22,24 @@ from mockbroker.state.security.protocols import SSL
 HANDSHAKE_S = 30.0
 HANDSHAKE_RECORD = 0x16
 READ_BYTES = 1 << 16
+PART_BYTES = 1 << 18  # of an answer that are encrypted at a time, so that a client that reads nothing costs no more
 PLAIN_BYTES_ALERT = bytes.fromhex("15 0303 0002 0250")
 """Java's answer to bytes that are not TLS: a fatal internal error, as TLS 1.2."""
 log = logging.getLogger("mockbroker")
 
 
 class TlsClientProtocol(ClientProtocol):
-    """One client's socket with TLS over it: bytes to send, of the handshake too, come out of ``_outgoing``."""
+    """One client's socket with TLS over it: bytes to send, of the handshake too, come out of ``_outgoing``.
+
+    Answers wait in ``_plain``, and are encrypted only as the client reads.
+    """
 
     def __init__(self, node: Node, listener: Listener, tls: TlsListener) -> None:
         super().__init__(node, listener)
         self._settings = tls.settings
         self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
         self._tls = tls.context.wrap_bio(self._incoming, self._outgoing, server_side=True)
+        self._plain: deque[memoryview] = deque()
         self._is_begun = False
         self._handshake_end: asyncio.TimerHandle | None = None
 
@@ -75,7 +81,7 @@ class TlsClientProtocol(ClientProtocol):
         if opened:
             super().data_received(opened)
         if is_ended:
-            self.close(linger=False)  # it waits to hear that the end has come
+            self.connection.end("the client has ended its stream")  # it waits to hear that the end has come
 
     def _decrypted(self) -> tuple[bytes, bool]:
         """The bytes that have arrived, and True if the other side has ended its stream."""
@@ -96,10 +102,14 @@ class TlsClientProtocol(ClientProtocol):
             self.transport.write(outgoing)
 
     def close(self, *, linger: bool) -> None:
+        if self._plain and self.state is not LEAVING:
+            return  # ``flush`` closes it once the client has read the rest
         if not self.transport.is_closing():
+            while self._plain:
+                self._encrypt_part()
             with suppress(ssl.SSLError):  # so that the other side sees that nothing was cut off
                 self._tls.unwrap()
-            self.transport.write(self._outgoing.read())
+            self._write_outgoing()
         super().close(linger=linger)
 
     def connection_lost(self, error: Exception | None) -> None:
@@ -139,6 +149,7 @@ class TlsClientProtocol(ClientProtocol):
         """Send an alert, and read nothing more."""
         self._stop_timer()
         self.state = LEAVING
+        self._plain.clear()
         self.transport.write(alert)
         super().close(linger=True)
 
@@ -153,5 +164,23 @@ class TlsClientProtocol(ClientProtocol):
         self.transport.abort()
 
     def _write(self, data: bytes) -> None:
-        self._tls.write(data)
+        self._plain.append(memoryview(data))
+        self._encrypt()
+
+    def _encrypt(self) -> None:
+        """Write what waits, until the client does not read."""
+        while self._plain and not self._is_unwritten:
+            self._encrypt_part()
+
+    def _encrypt_part(self) -> None:
+        data = self._plain.popleft()
+        self._tls.write(data[:PART_BYTES])
+        if len(data) > PART_BYTES:
+            self._plain.appendleft(data[PART_BYTES:])
         self.transport.write(self._outgoing.read())
+
+    def resume_writing(self) -> None:
+        self._is_unwritten = False
+        self._encrypt()
+        if not self._is_unwritten:
+            super().resume_writing()

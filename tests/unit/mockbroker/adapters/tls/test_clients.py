@@ -12,6 +12,7 @@ from urllib.request import urlopen
 
 import pytest
 
+from mockbroker.adapters import sockets
 from mockbroker.adapters.control import ControlServer
 from mockbroker.adapters.server import MockCluster
 from mockbroker.adapters.tls import clients
@@ -204,10 +205,29 @@ async def test_whoever_does_not_read_is_sent_no_more_than_fits(authority, settin
             client.send(MetadataRequest(topics=topics, allow_auto_topic_creation=False), 9)
         (there,) = cluster._nodes[0].clients
         await eventually("answers wait", lambda: there._is_unwritten)
+        assert there.transport.get_write_buffer_size() < 2 * clients.PART_BYTES
         assert await brokers_told(cluster, client_context(authority)) == 1
         client.writer.transport.resume_reading()
         for _ in range(5):
             assert len((await client.answer(3, 9)).topics) == 200
+
+
+async def test_a_stopped_broker_sends_the_rest_to_whoever_reads_it_then(authority, settings, monkeypatch):
+    monkeypatch.setattr(sockets, "LINGER_S", 60)
+    topics = [MetadataRequest.Topic(name="x" * 20_000 + str(number)) for number in range(1_000)]
+    async with (
+        MockCluster(1, settings=settings) as cluster,
+        WireClient(address(cluster), tls=client_context(authority)) as client,
+    ):
+        assert (await client.ask(METADATA, 9)).brokers
+        client.writer.transport.pause_reading()
+        client.send(MetadataRequest(topics=topics, allow_auto_topic_creation=False), 9)
+        (there,) = cluster._nodes[0].clients
+        await eventually("the answer waits", lambda: there._is_unwritten)
+        await cluster.stop_broker(0)
+        client.writer.transport.resume_reading()
+        assert len((await client.answer(3, 9)).topics) == 1_000
+        assert await client.is_hung_up()
 
 
 async def test_sasl_goes_over_tls(authority, settings):
