@@ -21,7 +21,7 @@ from msgspec.structs import replace
 from mockbroker.api import served_api
 from mockbroker.call import Call, Ending, Outcome, Verdict, Wait
 from mockbroker.core.purgatory import Purgatory
-from mockbroker.core.response_cache import METADATA, START, ResponseCache
+from mockbroker.core.response_cache import METADATA, ResponseCache
 from mockbroker.handlers.error_responses import error_response
 from mockbroker.parts import provided
 from mockbroker.session import Session
@@ -60,12 +60,12 @@ class Stage(Enum):
     """The stage of a call. Calls pass the stages in this order, and skip those without a step in their path."""
 
     LOGIN = "login"  # a client that must log in, or that is refused after a delay
-    CACHE = "cache"  # an earlier answer to the same request is still valid, and no fault or access rule is configured
     HEADER = "header"  # API key, version and correlation id
     VERSION = "version"  # the API is served in this version
     SESSION = "session"  # the rest of the header: client id, rack and the rack's source
     LIMITS = "limits"  # quotas, limits and access
     FAULTS = "faults"  # faults that tests inject; a call waits here for delays
+    CACHE = "cache"  # an earlier answer to the same request is still valid, and no fault changes it
     HANDLER = "handler"  # the handler reads the body and answers, or the call waits
     FORWARD = "forward"  # a real broker answers a proxy's call
     DISK = "disk"  # the call's writes are synced to the disk
@@ -107,12 +107,12 @@ class CallPath:
         self.access_check = provided("access_check") if has_authorizer else None
         self.steps = {
             Stage.LOGIN: self.log_in,
-            Stage.CACHE: self.answer_cached,
             Stage.HEADER: self.read_header,
             Stage.VERSION: self.gate_version,
             Stage.SESSION: self.open_session,
             Stage.LIMITS: self.check_limits,
             Stage.FAULTS: self.inject_faults,
+            Stage.CACHE: self.answer_cached,
             Stage.HANDLER: self.handle,
         }
 
@@ -190,15 +190,6 @@ class CallPath:
 
         return guard(call, call.session.authenticator)
 
-    def answer_cached(self, call: Call) -> Verdict | Wait | None:
-        """Answer from the response cache, unless a fault or an access rule may act on the request."""
-        if not call.frame.startswith(START) or self.faults or self.access_check is not None:
-            return None
-        cached = self.response_cache.find(call)
-        if cached is None:
-            return None
-        return Verdict(output=[RESPONSE_START.pack(4 + len(cached), call.correlation_id) + cached])
-
     def read_header(self, call: Call) -> Verdict | Wait | None:
         """Read the start of the header: API key, version and correlation id."""
         call.api_key, call.version, call.correlation_id = REQUEST_START.unpack_from(call.frame)
@@ -245,6 +236,15 @@ class CallPath:
             if verdict is not None:
                 return verdict
         return None
+
+    def answer_cached(self, call: Call) -> Verdict | Wait | None:
+        """Answer Metadata from the response cache, unless a fault changes the answer or clients have access rules."""
+        if call.api_key != METADATA or call.injected is not None or self.access_check is not None:
+            return None
+        cached = self.response_cache.find(call)
+        if cached is None:
+            return None
+        return Verdict(output=[RESPONSE_START.pack(4 + len(cached), call.correlation_id) + cached])
 
     def handle(self, call: Call) -> Verdict | Wait | None:
         """Run the handler."""
@@ -318,7 +318,7 @@ class CallPath:
             except ProtocolError as found:
                 response, closes, error = None, f"the answer cannot be written: {found}", found
             else:
-                if call.api_key == METADATA and verdict is given and error is None and not amend:
+                if call.api_key == METADATA and verdict is given and error is None:
                     self.response_cache.keep(call, output)
         ending = Ending.ANSWERED_LATER if call.was_parked else Ending.ANSWERED
         if closes is not None:

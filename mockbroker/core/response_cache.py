@@ -1,7 +1,7 @@
 """A cache of encoded Metadata answers, valid until the cluster changes: clients repeat the same request.
 
-An answer depends on the request and the listener. One with diskless topics whose brokers rotate is not stored. Requests
-are compared as bytes, client.id included.
+An answer depends on the request and the listener. One with diskless topics whose brokers rotate is not stored, nor is
+one that a fault or a quota changed. Requests are compared as bytes, client.id included.
 """
 
 from __future__ import annotations
@@ -15,23 +15,14 @@ from mockbroker.session import RackSource
 from mockbroker.state.cluster import Cluster
 
 METADATA = 3
-START = METADATA.to_bytes(2)
-"""The first bytes of a request whose answers are cached."""
 MAX_CACHED_BYTES = 64 << 20
 MAX_REQUEST_BYTES = 4096
 
 
 @dataclass(slots=True)
 class CachedResponse:
-    """The answer to one request.
+    """The answer to one request. ``rack`` is the request's rack, None if it names none."""
 
-    ``version`` and ``body_start`` are those of the request, and ``client_id`` is the client id that it has; ``rack`` is
-    its rack, None if it names none.
-    """
-
-    version: int
-    body_start: int
-    client_id: str | None
     rack: str | None
     answer: bytes
     observed: Any = None
@@ -48,11 +39,7 @@ class ResponseCache:
     _by_request: dict[tuple[bytes, str, str | None], CachedResponse] = field(default_factory=dict)
 
     def find(self, call: Call) -> bytes | None:
-        """The cached answer to the same request, None without one.
-
-        Fills in the call's and the session's fields that the header of the request determines.
-        """
-        session = call.session
+        """The cached answer to the same request, None without one; the session learns the rack that it names."""
         if self._version != self.cluster.version:
             self._by_request.clear()
             self.size_bytes = 0
@@ -61,27 +48,24 @@ class ResponseCache:
         cached = self._by_request.get(key_of(call))
         if cached is None or not call.view.is_shared:
             return None  # or the broker has its own metadata
-        if cached.client_id != session.client_id:
-            session.identify(cached.client_id)
         if cached.rack is not None:
-            session.learn_rack(cached.rack)
-        call.api_key, call.version, call.body_start = METADATA, cached.version, cached.body_start
-        call.correlation_id = int.from_bytes(call.frame[4:8], signed=True)
+            call.session.learn_rack(cached.rack)
         call.cached = cached
         return cached.answer
 
     def keep(self, call: Call, output: Sequence[bytes]) -> None:
         """Store the answer to a request, a whole frame in pieces."""
-        if not call.view.is_shared or call.took_turn or self._version != self.cluster.version:
-            return  # or the request itself changed the cluster
+        if not call.view.is_shared or call.took_turn or call.injected is not None:
+            return
+        if self._version != self.cluster.version:
+            return  # the request itself changed the cluster
         answer = b"".join(output)[8:]
         size = len(call.frame) + len(answer)
         if len(call.frame) > MAX_REQUEST_BYTES or self.size_bytes + size > MAX_CACHED_BYTES:
             return
         session = call.session
         rack = session.rack if session.rack_source is RackSource.REQUEST else None
-        cached = CachedResponse(call.version, call.body_start, session.client_id, rack, answer)
-        call.cached = self._by_request[key_of(call)] = cached
+        call.cached = self._by_request[key_of(call)] = CachedResponse(rack, answer)
         self.size_bytes += size
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from mockbroker.core.path import Stage
 from mockbroker.core.simulation import Simulation
 from tests.unit.mockbroker.core.client import METADATA, Client
 
@@ -75,11 +76,24 @@ def test_a_cached_answer_is_recorded_as_the_first_one(sim):
     assert calls == {"diskless_az=b": 2, "other": 1}
 
 
-def test_no_answer_is_cached_while_faults_may_act_on_it(sim):
+def test_an_answer_that_a_fault_changes_is_neither_cached_nor_kept(sim):
     client = Client(sim)
-    client.ask(METADATA, 12)
+    sound = client.ask(METADATA, 12)
     sim.faults.add({"match": {"api": "Metadata"}, "effect": {"throttle_ms": 70}})
     assert client.ask(METADATA, 12).throttle_time_ms == 70
+    other = Client(sim)
+    assert other.ask(METADATA, 11).throttle_time_ms == 70
+    sim.faults.clear()
+    assert Client(sim).ask(METADATA, 12) == sound
+    assert Client(sim).ask(METADATA, 11).throttle_time_ms == 0
+
+
+def test_answers_that_no_fault_changes_are_cached(sim):
+    sim.faults.add({"match": {"api": "Produce"}, "effect": {"throttle_ms": 70}})
+    client = Client(sim)
+    first = client.ask(METADATA, 12)
+    del sim.engine.path.steps[Stage.HANDLER]
+    assert client.ask(METADATA, 12) == first
 
 
 @pytest.mark.access_control
