@@ -39,8 +39,9 @@ class Needs(NamedTuple):
     """Operations on the cluster, and on each group, topic and transactional id that the request names; "" for none.
 
     ``every_topic`` is an operation on the cluster that replaces the one on topics, ``or_cluster`` one that replaces
-    the other one on the cluster. ``note`` is for the docs. With
-    ``in_words`` the error of a missing operation on the cluster has a message.
+    the other one on the cluster. ``note`` is for the docs. With ``in_words`` the error of a missing operation on the
+    cluster has a message. ``handler`` is what the handler itself authorizes, because Kafka does so later: the
+    ``topics``, or ``all``.
     Source: KafkaApis, ControllerApis and AclApis, Apache Kafka 4.4; of brokers in ZooKeeper mode KafkaApis 3.9.
     """
 
@@ -52,6 +53,7 @@ class Needs(NamedTuple):
     or_cluster: str = ""
     note: str = ""
     in_words: bool = False
+    handler: Literal["", "topics", "all"] = ""
 
 
 class Errors(NamedTuple):
@@ -99,7 +101,7 @@ class Api:
         self.name: str = APIS[self.key][1]
         self.request, self.response = request, message_class(self.key, "response")
         self.handler, self.access, self.errors, self.subjects = handler, access, errors, subjects
-        for operation in access[:-2]:
+        for operation in access[:-3]:
             if operation and operation not in OPERATIONS:
                 raise ValueError(f"{self.name}: expected one of {', '.join(OPERATIONS)}, got {operation!r}")
         for version in request.valid_versions:

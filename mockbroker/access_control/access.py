@@ -32,10 +32,6 @@ Rule = Callable[[Call, PrincipalAccess], Refusal]
 VERIFYING_VERSION = 4  # of AddPartitionsToTxn
 
 
-def by_handler(_call: Call, _access: PrincipalAccess) -> None:
-    """The handler authorizes each topic, group or other resource."""
-
-
 def check_access(call: Call) -> Refusal:
     """Refuse the unauthorized part of a call, or all of it."""
     access = access_of(call.cluster, call.session.principal, call.session.address)
@@ -52,14 +48,16 @@ def check_access(call: Call) -> Refusal:
 
 
 def check_needs(call: Call, access: PrincipalAccess) -> Refusal:
-    """Refuse a client that lacks an operation that the API needs, in Kafka's order."""
+    """Refuse a client that lacks an operation that the API needs, in Kafka's order, unless the handler does."""
     needs = served_api(call.api_key).access
+    if needs.handler == "all":
+        return None
     if needs.cluster:
         check_cluster(call, access, *(OPERATIONS[one] for one in (needs.cluster, needs.or_cluster) if one))
     if needs.transactional_id:
         check_transactional_id(access, call.request.transactional_id, OPERATIONS[needs.transactional_id])
     verdict = check_groups(call, access, OPERATIONS[needs.group]) if needs.group else None
-    if verdict is not None or not needs.topic:
+    if verdict is not None or not needs.topic or needs.handler == "topics":
         return verdict
     if needs.every_topic and access.may_cluster(OPERATIONS[needs.every_topic]):
         return None
@@ -131,16 +129,5 @@ def add_partitions(call: Call, access: PrincipalAccess) -> None:
         check_transactional_id(access, call.request.v3_and_below_transactional_id)
 
 
-def group_alone(call: Call, access: PrincipalAccess) -> Refusal:
-    """The handler authorizes the topics."""
-    return check_groups(call, access, OPERATIONS[served_api(call.api_key).access.group])
-
-
-RULES: dict[int, Rule] = {
-    1: fetch,
-    22: init_producer_id,
-    24: add_partitions,
-    **dict.fromkeys((2, 3, 10, 14, 19, 20, 32, 33, 37, 44, 65, 75, *range(83, 88), 90), by_handler),
-    **dict.fromkeys((47, 88, 91, 92), group_alone),
-}
-"""By API key; the other APIs need only the operations in their handler's module."""
+RULES: dict[int, Rule] = {1: fetch, 22: init_producer_id, 24: add_partitions}
+"""By API key: the APIs of which the declared operations are not all."""

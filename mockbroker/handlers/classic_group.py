@@ -48,7 +48,7 @@ def join_group(call: Call, request: JoinGroupRequest) -> JoinGroupResponse | Wai
     return when_answered(parked, call.version)
 
 
-@handles(SyncGroupRequest, access=Needs(group="Read"))
+@handles(SyncGroupRequest, access=Needs(group="Read", handler="all"))
 def sync_group(call: Call, request: SyncGroupRequest) -> SyncGroupResponse | Wait:
     """Return the member's assignment, once the group's leader has sent all of them."""
     if call.version >= SYNC_PROTOCOL_VERSION and None in (request.protocol_type, request.protocol_name):

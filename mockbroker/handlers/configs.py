@@ -66,7 +66,7 @@ Config = DescribeConfigsResponse.Result.Config
 
 @handles(
     DescribeConfigsRequest,
-    access=Needs(topic="DescribeConfigs", note=BESIDE_TOPICS.format("DescribeConfigs")),
+    access=Needs(topic="DescribeConfigs", note=BESIDE_TOPICS.format("DescribeConfigs"), handler="all"),
     errors=Errors(injected="request", words="meaning"),
 )
 def describe_configs(call: Call, request: DescribeConfigsRequest) -> DescribeConfigsResponse:
@@ -146,7 +146,7 @@ def config(call: Call, described: DescribedConfig, request: DescribeConfigsReque
     return entry
 
 
-ALTERS = Needs(topic="AlterConfigs", note=BESIDE_TOPICS.format("AlterConfigs"))
+ALTERS = Needs(topic="AlterConfigs", note=BESIDE_TOPICS.format("AlterConfigs"), handler="all")
 
 
 @handles(AlterConfigsRequest, access=ALTERS, errors=Errors(injected="request"))

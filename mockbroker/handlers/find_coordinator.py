@@ -41,7 +41,10 @@ def groups_named(_call: Call, request: FindCoordinatorRequest) -> Subjects:
 @handles(
     FindCoordinatorRequest,
     access=Needs(
-        group="Describe", transactional_id="Describe", note="of the share coordinator: ClusterAction on the cluster"
+        group="Describe",
+        transactional_id="Describe",
+        note="of the share coordinator: ClusterAction on the cluster",
+        handler="all",
     ),
     errors=Errors(injected="request", words="meaning", failed={"node_id": -1, "host": "", "port": -1}),
     subjects=groups_named,

@@ -139,7 +139,9 @@ def read(
     return committed, ErrorCode.NONE
 
 
-@handles(OffsetDeleteRequest, access=Needs(group="Delete", topic="Read"), errors=Errors(injected="request"))
+@handles(
+    OffsetDeleteRequest, access=Needs(group="Delete", topic="Read", handler="topics"), errors=Errors(injected="request")
+)
 def offset_delete(call: Call, request: OffsetDeleteRequest) -> OffsetDeleteResponse:
     """Delete the offsets of topics to which the group is not subscribed."""
     known: list[TopicPartition] = []

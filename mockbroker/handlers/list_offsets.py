@@ -44,7 +44,7 @@ Found = tuple[int, int, int]
 """Timestamp, offset and leader epoch."""
 
 
-@handles(ListOffsetsRequest, access=Needs(topic="Describe"), errors=Errors(injected="lookup"))
+@handles(ListOffsetsRequest, access=Needs(topic="Describe", handler="all"), errors=Errors(injected="lookup"))
 def list_offsets(call: Call, request: ListOffsetsRequest) -> ListOffsetsResponse:
     """An offset for each requested partition; one entry, with an error, for a partition that is named twice."""
     check_isolation_level(request.isolation_level)

@@ -65,7 +65,9 @@ def metadata_subjects(call: Call, request: MetadataRequest) -> Subjects:
 @handles(
     MetadataRequest,
     access=Needs(
-        topic="Describe", note="what it creates: Create on the topic or the cluster; others' topics are not listed"
+        topic="Describe",
+        note="what it creates: Create on the topic or the cluster; others' topics are not listed",
+        handler="all",
     ),
     errors=Errors(parts="0+", odd=never_null),
     subjects=metadata_subjects,
@@ -111,7 +113,7 @@ def described_subjects(call: Call, request: DescribeTopicPartitionsRequest) -> S
 
 @handles(
     DescribeTopicPartitionsRequest,
-    access=Needs(topic="Describe", note="a request for all topics returns those with Describe"),
+    access=Needs(topic="Describe", note="a request for all topics returns those with Describe", handler="all"),
     subjects=described_subjects,
 )
 def describe_topic_partitions(call: Call, request: DescribeTopicPartitionsRequest) -> DescribeTopicPartitionsResponse:

@@ -48,7 +48,9 @@ PARTITIONS_PLACEMENT_ERROR_VERSION = 3
 
 @handles(
     CreateTopicsRequest,
-    access=Needs(topic="Create", every_topic="Create", note="configs are shown with DescribeConfigs on the topic"),
+    access=Needs(
+        topic="Create", every_topic="Create", note="configs are shown with DescribeConfigs on the topic", handler="all"
+    ),
     errors=Errors(injected="request"),
 )
 def create_topics(call: Call, request: CreateTopicsRequest) -> CreateTopicsResponse | Wait:
@@ -152,7 +154,9 @@ def known_code(call: Call, code: int, version: int) -> int:
 
 @handles(
     DeleteTopicsRequest,
-    access=Needs(topic="Delete", every_topic="Delete", note="without Describe, a missing topic has the same error"),
+    access=Needs(
+        topic="Delete", every_topic="Delete", note="without Describe, a missing topic has the same error", handler="all"
+    ),
     errors=Errors(injected="request", words="nothing"),
 )
 def delete_topics(call: Call, request: DeleteTopicsRequest) -> DeleteTopicsResponse | Wait:
@@ -217,7 +221,7 @@ def topic_to_delete(call: Call, entry: DeleteTopicsResponse.Topic, times: int) -
     return topic
 
 
-@handles(CreatePartitionsRequest, access=Needs(topic="Alter"), errors=Errors(injected="request"))
+@handles(CreatePartitionsRequest, access=Needs(topic="Alter", handler="all"), errors=Errors(injected="request"))
 def create_partitions(call: Call, request: CreatePartitionsRequest) -> CreatePartitionsResponse | Wait:
     """Add partitions to each topic; in ZooKeeper mode all fail while only some brokers have a rack.
 

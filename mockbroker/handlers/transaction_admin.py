@@ -80,7 +80,7 @@ def active_producers(producers: PartitionProducers) -> list[ProducersOfPartition
 
 @handles(
     DescribeTransactionsRequest,
-    access=Needs(transactional_id="Describe", note="topics are shown with Describe on the topic"),
+    access=Needs(transactional_id="Describe", note="topics are shown with Describe on the topic", handler="all"),
 )
 def describe_transactions(call: Call, request: DescribeTransactionsRequest) -> DescribeTransactionsResponse:
     """The state of each transactional id that the broker coordinates."""

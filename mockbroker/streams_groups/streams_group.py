@@ -82,6 +82,7 @@ def all_topics(topology: SentTopology) -> list[str]:
         group="Read",
         topic="Describe",
         note="internal topics are made with Create on the cluster, or on all of the topics",
+        handler="topics",
     ),
     errors=Errors(words="nothing"),
     subjects=topology_subjects,

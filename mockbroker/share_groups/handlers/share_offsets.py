@@ -42,7 +42,9 @@ DeletedTopic = DeleteShareGroupOffsetsResponse.Topic
 
 @handles(
     DescribeShareGroupOffsetsRequest,
-    access=Needs(group="Describe", topic="Describe", note="a request for all topics returns those with Describe"),
+    access=Needs(
+        group="Describe", topic="Describe", note="a request for all topics returns those with Describe", handler="all"
+    ),
     errors=Errors(injected="request", words="meaning"),
 )
 def describe_offsets(call: Call, request: DescribeShareGroupOffsetsRequest) -> DescribeShareGroupOffsetsResponse:
@@ -101,7 +103,11 @@ def described_topic(call: Call, group_id: str, name: str, partitions: Iterable[i
     return described
 
 
-@handles(AlterShareGroupOffsetsRequest, access=Needs(group="Read", topic="Read"), errors=Errors(words="meaning"))
+@handles(
+    AlterShareGroupOffsetsRequest,
+    access=Needs(group="Read", topic="Read", handler="topics"),
+    errors=Errors(words="meaning"),
+)
 def alter_offsets(call: Call, request: AlterShareGroupOffsetsRequest) -> AlterShareGroupOffsetsResponse:
     """Set the start offsets of a group without members; creates the group if it does not exist."""
     check_enabled(call)
@@ -143,7 +149,11 @@ def alter_offsets(call: Call, request: AlterShareGroupOffsetsRequest) -> AlterSh
     return AlterShareGroupOffsetsResponse(responses=[*altered.values(), *unknown])
 
 
-@handles(DeleteShareGroupOffsetsRequest, access=Needs(group="Delete", topic="Read"), errors=Errors(words="meaning"))
+@handles(
+    DeleteShareGroupOffsetsRequest,
+    access=Needs(group="Delete", topic="Read", handler="topics"),
+    errors=Errors(words="meaning"),
+)
 def delete_offsets(call: Call, request: DeleteShareGroupOffsetsRequest) -> DeleteShareGroupOffsetsResponse:
     """Delete the offsets of a group without members in some topics."""
     check_enabled(call)

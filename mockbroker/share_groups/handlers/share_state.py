@@ -36,7 +36,7 @@ from protocol.registry import message_class
 
 Handle = Callable[[ShareCoordinator, SharePartitionKey, Any], Any]
 UNAUTHORIZED = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
-OF_BROKERS = Needs(cluster="ClusterAction")
+OF_BROKERS = Needs(cluster="ClusterAction", handler="all")
 SHOWN = ("state_epoch", "leader_epoch", "start_offset", "delivery_complete_count", "state_batches")
 """The fields of a state that results have, each API some of them."""
 
