@@ -13,6 +13,7 @@ from tests.progress import wait_until
 RACKS = ("a", "b", "c")
 PARTITIONS = 12
 RECORDS = 600
+FETCH = 1
 SETTINGS = {
     "replica.placer.class.name": "rack-aware",  # every third partition in each rack
     "replica.selector.class": "org.apache.kafka.common.replica.RackAwareReplicaSelector",
@@ -37,7 +38,8 @@ def bytes_in_rack(assignor: str) -> tuple[int, int]:
             return all(len(consumer.assignment()) == PARTITIONS // len(RACKS) for consumer in group)
 
         wait_until(is_shared_out, "even shares", lambda: [str(consumer.assignment()) for consumer in group])
-        wait_for_earlier_fetches(cluster)
+        if assignor == "rack-uniform":
+            wait_for_earlier_fetches(cluster)
         before = len(cluster.journal)
         producer = Producer({"bootstrap.servers": cluster.bootstrap_servers})
         for number in range(RECORDS):
@@ -59,21 +61,22 @@ def bytes_in_rack(assignor: str) -> tuple[int, int]:
 
 
 def wait_for_earlier_fetches(cluster: MockCluster) -> None:
-    """Until no Fetch waits at a broker that its consumer sent before it gave a partition away: it would still be
-    answered with that partition's first records. All wait equally long, so that those are over once each consumer has
-    waited a whole time at some broker: its second answer from there is to a Fetch that was sent after now.
+    """Until no Fetch waits that its consumer sent before it gave a partition away: it would still be answered with that
+    partition's first records. The brokers have such a Fetch once each consumer has two answers to later ones; it waits
+    outside the consumer's rack.
     """
     since = len(cluster.journal)
 
-    def answers() -> Counter[tuple[str | None, str | None]]:
-        later = list(cluster.journal)[since:]
-        return Counter((call.client_rack, call.rack) for call in later if call.api == "Fetch")
+    def answers() -> Counter[str | None]:
+        return Counter(call.client_rack for call in list(cluster.journal)[since:] if call.api == "Fetch")
 
-    def have_waited() -> bool:
-        found = answers()
-        return all(max(found[reader, broker] for broker in RACKS) >= 2 for reader in RACKS)
+    wait_until(lambda: all(answers()[reader] >= 2 for reader in RACKS), "two Fetches of each consumer", answers)
 
-    wait_until(have_waited, "two Fetches of each consumer at one broker", answers)
+    def outside() -> list[str | None]:
+        parked = cluster.run(lambda one: list(one.engine.path.purgatory.parked))
+        return [call.session.rack for call in parked if call.api_key == FETCH and call.session.rack != call.broker.rack]
+
+    wait_until(lambda: not outside(), "the end of Fetches outside the racks of their consumers", outside)
 
 
 def consumer_in(rack: str, servers: str) -> Consumer:
