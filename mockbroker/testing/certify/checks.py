@@ -200,10 +200,10 @@ def near_writes(facts: WireFacts) -> Judgement:
     if not seen:
         return NOT_SEEN, "no record without a key while the topic had leaders in the writer's rack"
     text = f"{right} of {right + wrong} partitions for records without keys were led in the writer's rack"
-    if wrong / (right + wrong) <= STRAY_SHARE:
-        return PASS, text
     if not able:
         return NOT_SEEN, f"{text}; only Java clients of 4.4 and newer can choose them so (KIP-1123)"
+    if wrong / (right + wrong) <= STRAY_SHARE:
+        return PASS, text
     return FAIL, f"{text}; {next(client.choices.first_wrong for client in able if client.choices.wrong)}"
 
 

@@ -152,7 +152,7 @@ def test_readers_that_no_leader_redirects_are_not_judged_by_what_crossed():
         (True, 2, 1, "fail"),
         (False, 2, 1, "not seen"),
         (None, 2, 1, "not seen"),
-        (False, 4, 0, "pass"),
+        (False, 4, 0, "not seen"),  # by chance, or by a partitioner of its own
         (True, 0, 0, "not seen"),
     ],
 )
