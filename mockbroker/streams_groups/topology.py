@@ -6,9 +6,11 @@ Apache Kafka 4.4.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
+from heapq import heappop, heappush
 from typing import Any, NamedTuple
 
 from msgspec import structs
@@ -174,7 +176,11 @@ class _Numbers:
         return self.decided[name] if topic is None else len(topic.partitions)
 
     def _repartition_counts(self) -> dict[str, int]:
-        """Partitions of repartition topics: the number of tasks of the subtopology that writes them."""
+        """Partitions of repartition topics: the number of tasks of the subtopology that writes them.
+
+        Kafka goes over all subtopologies in rounds, until one decides nothing. Here a subtopology has its turn again
+        only if one of its inputs was decided.
+        """
         counts = {
             topic.name: topic.partitions
             for one in self.subtopologies.values()
@@ -182,11 +188,24 @@ class _Numbers:
             if topic.partitions
         }
         order = list(self.subtopologies.values())
-        known = -1
-        while known < len(counts):  # until a round over all subtopologies decides nothing
-            known = len(counts)
-            for one in order:
-                self._decide_sinks(one, counts)
+        readers = defaultdict(list)
+        for at, one in enumerate(order):
+            for topic in one.repartition_source_topics:
+                readers[topic.name].append(at)
+        turns = [(0, at) for at in range(len(order))]  # rounds and positions, a heap
+        undecided = set(range(len(order)))
+        while turns:
+            turn, at = heappop(turns)
+            inputs = self._known_inputs(order[at], counts) if at in undecided else []
+            if not inputs:
+                continue
+            undecided.remove(at)
+            tasks = max(inputs)
+            for sink in order[at].repartition_sink_topics:
+                if sink not in counts:
+                    counts[sink] = tasks
+                    for reader in readers[sink]:
+                        heappush(turns, (turn if reader > at else turn + 1, reader))
         sources = [topic.name for one in order for topic in one.repartition_source_topics]
         unknown = {*sources, *(sink for one in order for sink in one.repartition_sink_topics)}.difference(counts)
         if unknown:
@@ -196,27 +215,26 @@ class _Numbers:
             )
         return counts
 
-    def _decide_sinks(self, one: Subtopology, counts: dict[str, int]) -> None:
-        """Set the partitions of the topics that a subtopology writes, if its inputs are known."""
-        of_sources = [self.count(name) for name in one.source_topics]
-        for sink in one.repartition_sink_topics:
-            if sink not in counts:
-                own = [counts[topic.name] for topic in one.repartition_source_topics if topic.name in counts]
-                if of_sources or own:
-                    counts[sink] = max(of_sources + own)
+    def _known_inputs(self, one: Subtopology, counts: Mapping[str, int]) -> list[int]:
+        """The partitions of the topics that a subtopology reads, as far as they are known."""
+        own = [counts[topic.name] for topic in one.repartition_source_topics if topic.name in counts]
+        return [*map(self.count, one.source_topics), *own]
 
     def _enforce_copartitioning(self) -> None:
         infos = [topic for one in self.subtopologies.values() for topic in one.repartition_source_topics]
         fixed = {topic.name for topic in infos if topic.partitions}
         flexible = {topic.name for topic in infos if not topic.partitions}
+        fixed_counts = set(map(self.count, fixed))
         for one in self.subtopologies.values():
             for group in one.copartition_groups:
                 names = {one.source_topics[at] for at in group.source_topics}
                 names |= {one.repartition_source_topics[at].name for at in group.repartition_source_topics}
                 if names:
-                    self.decided.update(self._copartitioned(sorted(names), fixed, flexible))
+                    self.decided.update(self._copartitioned(sorted(names), fixed, flexible, fixed_counts))
 
-    def _copartitioned(self, names: list[str], fixed: set[str], flexible: set[str]) -> dict[str, int]:
+    def _copartitioned(
+        self, names: list[str], fixed: set[str], flexible: set[str], fixed_counts: set[int]
+    ) -> dict[str, int]:
         """The partitions of the repartition topics among these: the same number for all."""
         own = {name: self.count(name) for name in names if name in fixed or name in flexible}
         others = {name: self.count(name) for name in names if name not in own}
@@ -225,7 +243,7 @@ class _Numbers:
                 raise unequal(others)
             count = next(iter(others.values()))
         elif fixed:
-            count, *different = {self.count(name) for name in fixed}
+            count, *different = fixed_counts
             if different:
                 raise unequal(own)
         else:
