@@ -40,6 +40,7 @@ class TlsClientProtocol(ClientProtocol):
         self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
         self._tls = tls.context.wrap_bio(self._incoming, self._outgoing, server_side=True)
         self._plain: deque[memoryview] = deque()
+        self._closes_later = False
         self._is_begun = False
         self._handshake_end: asyncio.TimerHandle | None = None
 
@@ -81,7 +82,7 @@ class TlsClientProtocol(ClientProtocol):
         if opened:
             super().data_received(opened)
         if is_ended:
-            self.connection.end("the client has ended its stream")  # it waits to hear that the end has come
+            self.close(linger=False)  # it waits to hear that the end has come
 
     def _decrypted(self) -> tuple[bytes, bool]:
         """The bytes that have arrived, and True if the other side has ended its stream."""
@@ -103,7 +104,8 @@ class TlsClientProtocol(ClientProtocol):
 
     def close(self, *, linger: bool) -> None:
         if self._plain and self.state is not LEAVING:
-            return  # ``flush`` closes it once the client has read the rest
+            self._closes_later = True  # once the client has read the rest
+            return
         if not self.transport.is_closing():
             while self._plain:
                 self._encrypt_part()
@@ -182,5 +184,9 @@ class TlsClientProtocol(ClientProtocol):
     def resume_writing(self) -> None:
         self._is_unwritten = False
         self._encrypt()
-        if not self._is_unwritten:
+        if self._is_unwritten:
+            return
+        if self._closes_later:
+            self.close(linger=False)
+        else:
             super().resume_writing()
