@@ -8,6 +8,7 @@ import socket
 import ssl
 from base64 import b64decode
 from collections.abc import Callable
+from contextlib import suppress
 from urllib.request import urlopen
 
 import pytest
@@ -22,6 +23,7 @@ from protocol.apis.configs import DescribeConfigsRequest
 from protocol.apis.fetch import FetchRequest
 from protocol.apis.metadata import MetadataRequest
 from protocol.apis.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
+from protocol.headers import request_frame
 from tests.certificates import LOCAL, client_context, inline
 from tests.progress import while_it_works
 from tests.unit.mockbroker.handlers.records import TOPIC, batch, produce_request
@@ -400,3 +402,30 @@ async def test_what_was_sent_before_the_end_of_tls_is_done(authority, settings):
         await eventually("all records", lambda: log.end_offset == 100)
         await eventually("the end of the connection", lambda: not cluster.engine.path.connections)
         assert log.end_offset == 100
+
+
+async def test_a_client_that_ends_tls_before_it_reads_still_gets_its_answer(authority, settings):
+    topics = [MetadataRequest.Topic(name="x" * 20_000 + str(number)) for number in range(1_000)]
+    request = request_frame(MetadataRequest(topics=topics, allow_auto_topic_creation=False), 9, correlation_id=1)
+    tls = client_context(authority)
+    async with MockCluster(1, settings=settings) as cluster:
+        here, there = ssl.MemoryBIO(), ssl.MemoryBIO()
+        client = tls.wrap_bio(here, there, server_hostname="127.0.0.1")
+        host, port = address(cluster).split(":")
+        reader, writer = await asyncio.open_connection(host, int(port))
+        async with while_it_works("the handshake"):
+            while True:
+                try:
+                    client.do_handshake()
+                    break
+                except ssl.SSLWantReadError:
+                    writer.write(there.read())
+                    here.write(await reader.read(1 << 16))
+        client.write(request)
+        with suppress(ssl.SSLWantReadError):
+            client.unwrap()
+        writer.write(there.read())
+        async with while_it_works("the answer and the end"):
+            received = await reader.read()
+        assert len(received) > 20_000_000
+        writer.close()
